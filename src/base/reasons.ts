@@ -1,0 +1,86 @@
+/**
+ * The closed catalogue of reasons that a condition, an event or an entry of `problems` can carry.
+ * Each has a line in docs/errors.md with the fix; a test checks both directions.
+ * Values: one sentence that says what the reader sees when the reason is set.
+ */
+export const REASONS = {
+  // Outcomes
+  Succeeded: 'The last pass finished and the status describes what the spec asks for.',
+  Progressing: 'A pass is under way.',
+  ProgressingWithRetry: 'The last pass failed in a way that usually heals; the operator tries again by itself.',
+  Suspended: 'spec.suspend is true: nothing is fetched, built or registered.',
+  AllSkillsReady: 'Every Skill of this source serves what the source points at.',
+  SomeSkillsNotReady: 'At least one Skill of this source is not Ready; the counts say how many and why.',
+  NotSupportedYet: 'The spec uses a field or a source type that this release does not handle.',
+
+  // Spec and references
+  InvalidSpec: 'The spec passes the schema but cannot be carried out.',
+  URLInvalid: 'The repository URL is not an https, http or ssh URL that the operator accepts.',
+  RefInvalid: 'The ref is not a valid Git ref name, commit id or semver range.',
+  PathInvalid: 'The path is not a clean relative path.',
+  SecretNotFound: 'The Secret that the spec names does not exist in this namespace.',
+  SecretInvalid: 'The Secret lacks a key, or a key holds something the operator cannot use.',
+  SecretHostNotAllowed: 'The Secret is annotated with the hosts it may be sent to, and this URL is not one of them.',
+  SourceNotFound: 'The MarketplaceSource that the Skill names does not exist in this namespace.',
+
+  // Git
+  AuthenticationFailed: 'The Git server refused the credentials, or asked for some and none were given.',
+  HostKeyMismatch: 'The ssh server shows another host key than known_hosts lists.',
+  HostKeyUnknown: 'known_hosts has no key for the ssh server.',
+  TLSVerificationFailed: 'The certificate of the Git server is not trusted.',
+  RepositoryNotFound: 'The Git server has no such repository, or hides it from these credentials.',
+  RefNotFound: 'The repository has no such branch, tag, ref, commit or matching semver tag.',
+  EmptyRepository: 'The repository has no commit.',
+  PathNotFound: 'The sub-directory of a git-subdir source does not exist at this commit.',
+  GitUnreachable: 'No connection to the Git server.',
+  GitTimeout: 'The Git server did not answer within spec.timeout.',
+  GitRateLimited: 'The Git server asks to slow down.',
+  GitOperationFailed: 'Git failed for a reason that has no name of its own.',
+  RepositoryTooLarge: 'The fetched repository exceeds the operator limit on disk or objects.',
+  RedirectRefused: 'The Git server redirects; credentials are never sent on.',
+  MirrorCorrupt: 'The local mirror could not be read and is fetched anew.',
+
+  // Discovery
+  NoSkillsFound: 'The commit has no plugins/<plugin>/skills/<skill>/SKILL.md below the root of the source.',
+  SkillMdMissing: 'A directory at skill depth has no SKILL.md.',
+  SkillMdWrongCase: 'The file is not named exactly SKILL.md.',
+  SubmoduleNotSupported: 'A Git submodule stands where a plugin or skill directory is expected.',
+  SymlinkNotSupported: 'A symbolic link stands where a plugin or skill directory is expected.',
+  NameUnusable: 'A plugin or skill directory has a name that cannot be a path of the protocol.',
+  NameClash: 'An object of that name exists and belongs to somebody else; it is left alone.',
+  PruneBlocked: 'So many Skills vanished at once that nothing is deleted until the revision is allowed.',
+  TooManySkills: 'The commit holds more skills than one source may bring.',
+
+  // Skill
+  Invalid: 'The content breaks rules of the SKILL protocol; status.violations lists file, line and fix.',
+  Valid: 'The content follows the SKILL protocol.',
+  Stored: 'The package is in the bucket and verified.',
+  ServingVersion: 'A version is served; status.served names it.',
+  NothingServed: 'No version has become servable yet.',
+  TreeGone: 'The commit or directory that the Skill points at can no longer be fetched.',
+  NameConflict: 'Another Skill of this namespace holds the same bare name.',
+  BuildNotConfigured: 'The skill brings its own image and this installation has no image builds configured.',
+  TemplateNotConfigured: 'The map of platform templates has no entry for this runtime.',
+  PackageLost: 'The store lost the served package and Git no longer offers its content.',
+  Registered: 'The template id is known.',
+  NotRequired: 'The runtime of this skill does not need this step.',
+
+  // Store
+  StoreUnavailable: 'No connection to the S3 store, or it answers with server errors.',
+  StoreTimeout: 'The S3 store did not answer in time.',
+  StoreAccessDenied: 'The S3 store refuses the key or the action.',
+  StoreBucketNotFound: 'The bucket does not exist.',
+  StoreClockSkew: 'The clocks of the operator and the S3 store differ too much.',
+  StoreCorrupt: 'A stored object does not have the digest that its name promises.',
+  StoreConfigInvalid: 'The store endpoint or bucket in the configuration cannot be used.',
+
+  // Kubernetes API and the operator itself
+  Forbidden: 'The operator may not do this in the cluster; its ClusterRole is incomplete.',
+  ApiUnavailable: 'The Kubernetes API did not answer or asked to wait.',
+  ApplyRejected: 'The API server refused an object that the operator applied.',
+  Conflict: 'The object changed between reading and writing; the pass runs again.',
+  InternalError: 'A defect of the operator; the log holds the stack.',
+} as const satisfies Record<string, string>;
+
+/** A reason of the catalogue. */
+export type Reason = keyof typeof REASONS;
