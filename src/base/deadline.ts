@@ -21,8 +21,9 @@ export async function withDeadline<T>(
   const controller = new AbortController();
   const { promise, reject } = Promise.withResolvers<never>();
   const stop = (reason: unknown) => {
-    controller.abort(reason);
+    // First the outcome, then the abort: what `fn` rejects with on abort must not win the race.
     reject(reason);
+    controller.abort(reason);
   };
   const onAbort = () => stop(signal.reason);
   const timer = setTimeout(() => stop(new DeadlineExceeded(ms)), ms);

@@ -60,6 +60,7 @@ export const REASONS = {
   TreeGone: 'The commit or directory that the Skill points at can no longer be fetched.',
   NameConflict: 'Another Skill of this namespace holds the same bare name.',
   BuildNotConfigured: 'The skill brings its own image and this installation has no image builds configured.',
+  RemovalPending: 'An earlier image or template of the same content has to be gone before it can be built again.',
   TemplateNotConfigured: 'The map of platform templates has no entry for this runtime.',
   PackageLost: 'The store lost the served package and Git no longer offers its content.',
   Registered: 'The template id is known.',
@@ -73,6 +74,23 @@ export const REASONS = {
   StoreClockSkew: 'The clocks of the operator and the S3 store differ too much.',
   StoreCorrupt: 'A stored object does not have the digest that its name promises.',
   StoreConfigInvalid: 'The store endpoint or bucket in the configuration cannot be used.',
+
+  // Engines
+  EngineNotConfigured: 'The skill needs a sandbox engine that this installation has not configured.',
+  EngineConfigInvalid: 'The URL, the CA bundle or a setting of the engine in the configuration cannot be used.',
+  EngineUnavailable: 'engine unavailable: no connection to the sandbox engine, or it answers with server errors.',
+  EngineAuthFailed: 'The sandbox engine refuses the key.',
+  EngineBusy: 'The sandbox engine asks to slow down or has too many builds at once.',
+  EngineRejected: 'The sandbox engine refuses the template as it is described.',
+  EngineConflict: 'The name of the template cannot be used at the engine.',
+  EngineUnexpectedAnswer: 'The sandbox engine answered something that the operator does not understand.',
+  EngineStuck: 'The sandbox engine did not finish the template within the deadline.',
+  EngineBuildFailed: 'The sandbox engine could not make a template of the image.',
+  EngineImagePullFailed: 'The sandbox engine could not pull the image.',
+  EngineOutOfSpace: 'The sandbox engine has no disk space left for the template.',
+  TemplateNotFound: 'The sandbox engine does not know the template id.',
+  TemplateInUse: 'The template cannot be removed while sandboxes or a build use it.',
+  TemplateForeign: 'The template at the engine does not carry the name of this Skill and is left alone.',
 
   // Kubernetes API and the operator itself
   Forbidden: 'The operator may not do this in the cluster; its ClusterRole is incomplete.',

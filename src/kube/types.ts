@@ -63,7 +63,7 @@ export interface Condition {
 /** How a patch is sent; there is no default on purpose (a wrong content type is a silent disaster). */
 export type Patch =
   | { kind: 'apply'; body: object; fieldManager: string; force: boolean }
-  | { kind: 'merge'; body: object }
+  | { kind: 'merge'; body: object; fieldManager?: string }
   | { kind: 'json'; body: object[] };
 
 /** The calls the controllers make. Failures are KubeErrors. */

@@ -1,4 +1,4 @@
-import type { Frontmatter, PackageFile } from '../protocol/types.ts';
+import type { Frontmatter, PackageFile, SkillReport } from '../protocol/types.ts';
 
 /** Input of `buildPackage`: a valid skill. */
 export interface PackageInput {
@@ -25,7 +25,7 @@ export interface Manifest {
   runtime: string;
   tar: { sha256: string; size: number };
   /** `skillenv` and `Dockerfile` where the package has them. */
-  private: Record<string, { path: string; sha256: string; size: number }>;
+  private: Record<string, { path: string; mode: '0644' | '0755'; size: number; sha256: string }>;
   files: ManifestFile[];
 }
 
@@ -42,4 +42,11 @@ export interface BuiltPackage {
   /** Number of files and their total size, private ones included. */
   fileCount: number;
   byteCount: number;
+}
+
+/** The outcome of the task `evaluate` (src/worker.ts): the report without the files, which the package holds. */
+export interface Evaluation {
+  report: Omit<SkillReport, 'files'>;
+  /** Present when the skill is valid. */
+  built?: BuiltPackage;
 }

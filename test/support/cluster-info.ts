@@ -4,6 +4,8 @@ export interface ClusterInfo {
   runDir: string;
   /** Path of a kubeconfig with cluster-admin. */
   kubeconfig: string;
+  /** JSON lines of every write to the API (level Metadata); undefined when the API server is not ours. */
+  auditLog?: string;
   s3: { endpoint: string; accessKey: string; secretKey: string; region: string };
   git: {
     /** Directory of the bare repositories served; tests create `<root>/<name>.git` below it. */
@@ -23,7 +25,13 @@ export interface ClusterInfo {
     /** Private key (OpenSSH PEM) that sshd accepts, and the matching known_hosts text. */
     sshIdentity: string;
     sshKnownHosts: string;
-    /** File with one line per Git request served over http(s): `<service> <path>`. */
+    /**
+     * File with one line per request over http(s), written before the answer: `<service> <path>`. The service is `info/refs`
+     * (begins every ls-remote and fetch), `ls-refs` or `fetch` (protocol version 2), `upload-pack` (older protocols), `unauthorized`,
+     * `silent`, `redirect` or `status`; the path is that of the repository, like `/pub/<name>.git`, for the last three the whole path.
+     * The same host also serves `/silent/…` (never answers), `/redirect/…` (302 to `/pub/…` under the name localhost) and
+     * `/status/<code>/…` (answers that code; 429 and 503 with `Retry-After: 1`).
+     */
     accessLog: string;
   };
 }

@@ -1,0 +1,76 @@
+/**
+ * Bundles the programs into dist/: the operator, its worker and skillctl, each one file that runs without node_modules.
+ * Usage: node scripts/build.ts [--outdir dist] [name…]. Prints size and time of each; fails on the first error of the bundler.
+ */
+import { chmod, mkdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+interface Program {
+  name: string;
+  entry: string;
+  /** Gets a `#!` line and the executable bit. */
+  executable?: boolean;
+}
+
+const PROGRAMS: Program[] = [
+  { name: 'main', entry: 'src/main.ts' },
+  { name: 'worker', entry: 'src/worker.ts' },
+  { name: 'skillctl', entry: 'src/cli/skillctl.ts', executable: true },
+];
+
+/** CommonJS packages inside an ES module bundle still call `require` for Node's own modules. */
+const REQUIRE =
+  "import { createRequire as bundleRequire } from 'node:module';const require = bundleRequire(import.meta.url);";
+
+async function bundle(program: Program, outdir: string): Promise<void> {
+  const started = performance.now();
+  const outfile = join(outdir, `${program.name}.js`);
+  await build({
+    absWorkingDir: root,
+    entryPoints: [program.entry],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    legalComments: 'linked',
+    logLevel: 'warning',
+    banner: { js: program.executable ? `#!/usr/bin/env node\n${REQUIRE}` : REQUIRE },
+  });
+  if (program.executable) await chmod(outfile, 0o755);
+  const { size } = await stat(outfile);
+  const kib = (size / 1024).toFixed(0).padStart(6);
+  const ms = (performance.now() - started).toFixed(0).padStart(5);
+  console.log(`${program.name}.js`.padEnd(12), `${kib} KiB`, `${ms} ms`);
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+async function main(): Promise<void> {
+  const { values, positionals: wanted } = parseArgs({
+    allowPositionals: true,
+    options: { outdir: { type: 'string', default: join(root, 'dist') } },
+  });
+  const unknown = wanted.filter((name) => !PROGRAMS.some((program) => program.name === name));
+  if (unknown.length > 0) {
+    throw new Error(`unknown program ${unknown.join(', ')}; use ${PROGRAMS.map((one) => one.name).join(', ')}`);
+  }
+  const outdir = resolve(values.outdir);
+  await mkdir(outdir, { recursive: true });
+  for (const program of PROGRAMS) {
+    if (wanted.length > 0 && !wanted.includes(program.name)) continue;
+    if (await exists(join(root, program.entry))) await bundle(program, outdir);
+    else console.log(`${program.name}.js`.padEnd(12), `skipped: there is no ${program.entry}`);
+  }
+}
+
+await main();

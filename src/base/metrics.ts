@@ -1,0 +1,70 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Every metric of the operator; names follow controller-runtime and client-go where those have one. */
+export interface Metrics {
+  /** The text exposition of all metrics. */
+  render(): Promise<string>;
+  /** One finished reconcile. */
+  reconcile(controller: string, result: 'success' | 'Stalled' | 'Waiting' | 'Retry' | 'panic', seconds: number): void;
+  queueDepth(controller: string, depth: number): void;
+  kubeRequest(verb: string, code: string): void;
+  gitRequest(op: string): void;
+  storeRequest(op: string): void;
+}
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** A registry of its own, so that two operators in one process (tests) never share a counter. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const total = new Counter({
+    name: 'controller_runtime_reconcile_total',
+    help: 'Finished reconciles by controller and result.',
+    labelNames: ['controller', 'result'],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'controller_runtime_reconcile_time_seconds',
+    help: 'Duration of a reconcile.',
+    labelNames: ['controller'],
+    buckets: SECONDS,
+    registers,
+  });
+  const depth = new Gauge({
+    name: 'workqueue_depth',
+    help: 'Keys that wait in the queue.',
+    labelNames: ['name'],
+    registers,
+  });
+  const kube = new Counter({
+    name: 'rest_client_requests_total',
+    help: 'Requests to the Kubernetes API by verb and status code.',
+    labelNames: ['method', 'code'],
+    registers,
+  });
+  const git = new Counter({
+    name: 'skill_operator_git_requests_total',
+    help: 'Git operations that contact a remote.',
+    labelNames: ['operation'],
+    registers,
+  });
+  const store = new Counter({
+    name: 'skill_operator_store_requests_total',
+    help: 'Requests to the S3 store by operation.',
+    labelNames: ['operation'],
+    registers,
+  });
+  return {
+    render: () => registry.metrics(),
+    reconcile: (controller, result, took) => {
+      total.inc({ controller, result: result.toLowerCase() });
+      seconds.observe({ controller }, took);
+    },
+    queueDepth: (name, value) => depth.set({ name }, value),
+    kubeRequest: (method, code) => kube.inc({ method, code }),
+    gitRequest: (operation) => git.inc({ operation }),
+    storeRequest: (operation) => store.inc({ operation }),
+  };
+}

@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { parse as parseYaml } from 'yaml';
+import { z } from 'zod';
+import { holdSecret } from './base/redact.ts';
+
+/**
+ * The only reader of process.env: command line, environment and file become one frozen Config.
+ * Precedence: flag, environment variable, file (--config), default.
+ */
+
+const text = z.string().min(1);
+const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((v) => v === 'true')]);
+const count = z.coerce.number().int();
+
+const Schema = z.strictObject({
+  store: z.strictObject({
+    endpoint: z.url({ protocol: /^https?$/ }),
+    bucket: text.max(63),
+    prefix: z
+      .string()
+      .regex(/^([\w.-]+(\/[\w.-]+)*)?$/, 'must be a clean relative key prefix such as "skills"')
+      .default(''),
+    region: text.default('us-east-1'),
+    accessKey: text,
+    secretKey: text,
+    caFile: text.optional(),
+  }),
+  /** Empty: read from ConfigMap skill-operator-installation. */
+  installation: z
+    .string()
+    .regex(/^[a-z0-9-]{1,63}$/)
+    .optional(),
+  operatorNamespace: text.default('skill-operator-system'),
+  /** Empty: all namespaces. */
+  watchNamespace: text.optional(),
+  watchLabelSelector: text.optional(),
+  /** runtime → template id or alias on that engine. */
+  tier1: z
+    .partialRecord(z.enum(['cubesandbox::python', 'cubesandbox::node', 'e2b::python', 'e2b::node']), text)
+    .default({
+      'cubesandbox::python': 'cube-tpl-py',
+      'cubesandbox::node': 'cube-tpl-node',
+      'e2b::python': 'e2b-python',
+      'e2b::node': 'e2b-node',
+    }),
+  mirrorDir: text.default('/var/lib/skill-operator/mirrors'),
+  mirrorDiskMiB: count.min(64).default(10_240),
+  sourceWorkers: count.min(1).max(64).default(4),
+  skillWorkers: count.min(1).max(256).default(16),
+  computeWorkers: count.min(0).max(16).default(1),
+  leaderElection: flag.default(true),
+  metricsAddress: z
+    .string()
+    .regex(/^([\w.-]*|\[[0-9a-f:]+\]):\d+$|^$/, 'must be host:port, :port, or empty for none')
+    .default(':8080'),
+  logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+});
+
+/** Everything that can be set, checked and with defaults filled in. Deeply frozen. */
+export type Config = Readonly<z.infer<typeof Schema>>;
+
+/** Flag → [path in the config, environment variable, help]. */
+const SETTINGS: Record<string, [string, string, string]> = {
+  'store-endpoint': ['store.endpoint', 'STORE_ENDPOINT', 'URL of the S3 server, e.g. http://minio.minio.svc:9000'],
+  'store-bucket': ['store.bucket', 'STORE_BUCKET', 'bucket for packages; it must exist'],
+  'store-prefix': ['store.prefix', 'STORE_PREFIX', 'key prefix within the bucket'],
+  'store-region': ['store.region', 'STORE_REGION', 'S3 region (us-east-1)'],
+  'store-ca-file': ['store.caFile', 'STORE_CA_FILE', 'PEM file with the CA of the S3 server'],
+  installation: ['installation', 'INSTALLATION', 'installation id; empty: kept in a ConfigMap'],
+  'operator-namespace': [
+    'operatorNamespace',
+    'OPERATOR_NAMESPACE',
+    'namespace of the operator (skill-operator-system)',
+  ],
+  'watch-namespace': ['watchNamespace', 'WATCH_NAMESPACE', 'watch this namespace only; empty: all'],
+  'watch-label-selector': ['watchLabelSelector', 'WATCH_LABEL_SELECTOR', 'handle only objects with these labels'],
+  'mirror-dir': ['mirrorDir', 'MIRROR_DIR', 'directory for bare Git mirrors (an emptyDir)'],
+  'mirror-disk-mib': ['mirrorDiskMiB', 'MIRROR_DISK_MIB', 'disk cap of all mirrors in MiB (10240)'],
+  'source-workers': ['sourceWorkers', 'SOURCE_WORKERS', 'sources reconciled at once (4)'],
+  'skill-workers': ['skillWorkers', 'SKILL_WORKERS', 'skills reconciled at once (16)'],
+  'compute-workers': ['computeWorkers', 'COMPUTE_WORKERS', 'threads for large packages (1)'],
+  'leader-election': ['leaderElection', 'LEADER_ELECTION', 'take a Lease before working (true)'],
+  'metrics-address': ['metricsAddress', 'METRICS_ADDRESS', 'host:port of /metrics, /healthz, /readyz (:8080)'],
+  'log-level': ['logLevel', 'LOG_LEVEL', 'trace, debug, info, warn, error or silent (info)'],
+};
+/** Secrets come by environment only: argv is readable by every process of the node. */
+const SECRET_ENV: [string, string][] = [
+  ['store.accessKey', 'STORE_ACCESS_KEY'],
+  ['store.secretKey', 'STORE_SECRET_KEY'],
+];
+const ENV_PREFIX = 'SKILL_OPERATOR_';
+
+/** The text of `--help`. */
+export function usage(): string {
+  const rows = Object.entries(SETTINGS).map(
+    ([name, [, env, help]]) => `  --${name.padEnd(22)} ${help}  [${ENV_PREFIX}${env}]`,
+  );
+  return [
+    'skill-operator: reconciles MarketplaceSources and Skills of a Kubernetes cluster.',
+    '',
+    'Usage: skill-operator [--config FILE] [flags]',
+    '',
+    '  --config FILE            YAML file with the same settings (keys as in docs/guides/configuration.md)',
+    ...rows,
+    '',
+    `The S3 key comes from ${SECRET_ENV.map(([, env]) => ENV_PREFIX + env).join(' and ')} alone.`,
+    'The cluster comes from KUBECONFIG, or from the service account of the pod.',
+  ].join('\n');
+}
+
+function setPath(target: Record<string, unknown>, path: string, value: unknown): void {
+  const [head, rest] = path.split('.', 2) as [string, string | undefined];
+  if (rest === undefined) target[head] = value;
+  else {
+    target[head] = { ...(target[head] as object | undefined), [rest]: value };
+  }
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const inner of Object.values(value)) freeze(inner);
+  }
+  return value;
+}
+
+/** Reads the settings; throws an Error whose message lists every wrong one with its name. `help: true` when --help was given. */
+export function loadConfig(argv: string[], env: NodeJS.ProcessEnv = process.env): { config: Config } | { help: true } {
+  const options = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, { type: 'string' as const }]));
+  const { values } = parseArgs({
+    args: argv,
+    options: { ...options, config: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    allowPositionals: false,
+  });
+  if (values.help) return { help: true };
+  const file = (values as Record<string, string | undefined>).config;
+  const raw = (file ? (parseYaml(readFileSync(file, 'utf8')) ?? {}) : {}) as Record<string, unknown>;
+  for (const [path, name] of SECRET_ENV) {
+    const value = env[ENV_PREFIX + name];
+    if (value) setPath(raw, path, value);
+  }
+  for (const [name, [path, variable]] of Object.entries(SETTINGS)) {
+    const value = (values as Record<string, string | undefined>)[name] ?? env[ENV_PREFIX + variable];
+    if (value !== undefined && value !== '') setPath(raw, path, value);
+    else if (value === '' && name === 'metrics-address') setPath(raw, path, '');
+  }
+  return { config: parseConfig(raw) };
+}
+
+/** Checks raw settings; secrets are registered with the redactor. */
+export function parseConfig(raw: unknown): Config {
+  const parsed = Schema.safeParse(raw);
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.') || 'config'}: ${issue.message}`);
+    throw new Error(`the configuration cannot be used:\n${lines.join('\n')}\nsee skill-operator --help`);
+  }
+  holdSecret(parsed.data.store.secretKey);
+  return freeze(parsed.data);
+}

@@ -1,0 +1,242 @@
+import { DEFAULTS } from '../../api/defaults.ts';
+import { ANNOTATIONS, API_VERSION, LABELS, MANAGED_BY } from '../../api/labels.ts';
+import type { MarketplaceSource } from '../../api/marketplacesource.ts';
+import { labelValue, skillDirectory, skillObjectName } from '../../api/names.ts';
+import type { Skill, SkillSpec } from '../../api/skill.ts';
+import type { DiscoveredSkill } from '../../marketplace/discover.ts';
+import { hashOf } from '../hash.ts';
+
+/** The part of a generated Skill that the source controller owns. */
+export interface DesiredSkill {
+  name: string;
+  /** `plugins/docs/skills/pdf`, for messages. */
+  path: string;
+  spec: SkillSpec;
+  labels: Record<string, string>;
+  /** Name of the Skill that takes over the bare name. */
+  handover?: string;
+}
+
+/** What one pass does to the Skills of a source. */
+export interface Plan {
+  apply: DesiredSkill[];
+  /** Vanished Skills that may go now. */
+  remove: Skill[];
+  /** Hash that status.inventory gets when all of it succeeds. */
+  inventory: string;
+  /** Number of Skills that stand after the pass. */
+  live: number;
+  /** Set when too many vanish at once; `remove` is empty then. */
+  blocked?: { names: string[]; vanished: number; total: number };
+}
+
+const appliedHashes = new WeakMap<Skill, string>();
+
+const owned = (spec: SkillSpec, labels: Record<string, string>, handover: string | undefined) =>
+  hashOf({ spec: { ...spec, suspend: undefined }, labels, handover });
+
+/** Hash of what the source controller owns of a Skill in the cache: its labels by the keys that it writes. */
+function appliedHash(skill: Skill, labelKeys: string[]): string {
+  const known = appliedHashes.get(skill);
+  if (known) return known;
+  const labels: Record<string, string> = {};
+  for (const key of labelKeys) {
+    const value = skill.metadata.labels?.[key];
+    if (value !== undefined) labels[key] = value;
+  }
+  const hash = owned(skill.spec, labels, skill.metadata.annotations?.[ANNOTATIONS.handover]);
+  appliedHashes.set(skill, hash);
+  return hash;
+}
+
+/** Labels of every Skill of the source but the plugin's. */
+function baseLabels(source: MarketplaceSource): Record<string, string> {
+  return {
+    ...source.spec.skillTemplate?.labels,
+    [LABELS.source]: labelValue(source.metadata.name),
+    [LABELS.sourceUID]: source.metadata.uid ?? '',
+    [LABELS.managedBy]: MANAGED_BY,
+  };
+}
+
+const inventoryOf = (entries: Iterable<readonly [string, string]>): string =>
+  hashOf([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
+
+/** Inventory of the live Skills as the cache shows them; equal to status.inventory when nobody changed a thing. */
+export function liveInventory(source: MarketplaceSource, children: Skill[]): string {
+  const keys = [...Object.keys(baseLabels(source)), LABELS.plugin];
+  return inventoryOf(
+    children
+      .filter((child) => !child.metadata.deletionTimestamp)
+      .map((child) => [child.metadata.name, appliedHash(child, keys)]),
+  );
+}
+
+/** Hash of the parts of the spec that decide what a pass does, and of the pass's own rules. */
+export function observedSpecOf(source: MarketplaceSource): string {
+  const { interval, timeout, suspend, ...rest } = source.spec;
+  return hashOf({ rest, rules: 1 });
+}
+
+/** The Skill object of one directory; keeps the recorded commit while the tree is the same, so that the object does not move. */
+function desire(
+  source: MarketplaceSource,
+  found: DiscoveredSkill,
+  commit: string,
+  now: Skill | undefined,
+): DesiredSkill {
+  const template = source.spec.skillTemplate;
+  const same = now?.spec.revision?.tree === found.tree && now.spec.path === found.path;
+  return {
+    name: skillObjectName(source.metadata.name, found.plugin, found.skill),
+    path: found.path,
+    spec: {
+      source: { marketplaceRef: { name: source.metadata.name } },
+      plugin: found.plugin,
+      path: found.path,
+      revision: { commit: same ? (now?.spec.revision?.commit ?? commit) : commit, tree: found.tree },
+      ...(template?.deletionPolicy ? { deletionPolicy: template.deletionPolicy } : {}),
+      ...(template?.versionHistoryLimit === undefined ? {} : { versionHistoryLimit: template.versionHistoryLimit }),
+    },
+    labels: { ...baseLabels(source), [LABELS.plugin]: labelValue(found.plugin) },
+  };
+}
+
+interface PlanInput {
+  source: MarketplaceSource;
+  /** Skills whose controller is this source, from the cache. */
+  children: Skill[];
+  found: DiscoveredSkill[];
+  commit: string;
+  /** The annotation allow-prune names this revision. */
+  pruneAllowed: boolean;
+}
+
+interface Vanished {
+  /** Object name → name of the Skill that takes over; stays until that one serves. */
+  handovers: Map<string, string>;
+  /** Moved, and no longer needed: go without the guard. */
+  settled: Skill[];
+  /** Without an heir: the guard counts these. */
+  gone: Skill[];
+}
+
+/** A vanished Skill whose directory lives on in another plugin hands its name over; the others are gone. */
+function sortVanished(vanished: Skill[], wanted: Map<string, DesiredSkill>, live: Map<string, Skill>): Vanished {
+  const byDirectory = new Map<string, string>();
+  for (const skill of wanted.values()) {
+    const directory = skillDirectory(skill.path);
+    const other = byDirectory.get(directory);
+    if (other === undefined || skill.name < other) byDirectory.set(directory, skill.name);
+  }
+  const sorted: Vanished = { handovers: new Map(), settled: [], gone: [] };
+  for (const skill of vanished) {
+    const named = skill.metadata.annotations?.[ANNOTATIONS.handover];
+    const heir = named && wanted.has(named) ? named : byDirectory.get(skillDirectory(skill.spec.path));
+    if (!heir) sorted.gone.push(skill);
+    else if (skill.status?.served && !live.get(heir)?.status?.served) sorted.handovers.set(skill.metadata.name, heir);
+    else sorted.settled.push(skill);
+  }
+  return sorted;
+}
+
+const pruneBlocked = (source: MarketplaceSource, vanished: number, total: number): boolean => {
+  const maxPercent = source.spec.prune?.maxPercent ?? DEFAULTS.pruneMaxPercent;
+  return vanished > 3 && vanished * 100 > maxPercent * total;
+};
+
+/** The Skills that the commit asks for, by object name. A directory without SKILL.md only keeps a Skill that exists. */
+function wantedSkills(input: PlanInput, live: Map<string, Skill>): Map<string, DesiredSkill> {
+  const wanted = new Map<string, DesiredSkill>();
+  for (const item of input.found) {
+    const name = skillObjectName(input.source.metadata.name, item.plugin, item.skill);
+    const now = live.get(name);
+    if (item.hasSkillMd || now) wanted.set(name, desire(input.source, item, input.commit, now));
+  }
+  return wanted;
+}
+
+/** Decides what becomes of the Skills of a source at a commit. `found` must be a complete listing (I14). */
+export function planSkills(input: PlanInput): Plan {
+  const { source } = input;
+  const live = new Map(
+    input.children.filter((child) => !child.metadata.deletionTimestamp).map((child) => [child.metadata.name, child]),
+  );
+  const labelKeys = [...Object.keys(baseLabels(source)), LABELS.plugin];
+  const wanted = wantedSkills(input, live);
+  const vanished = [...live.values()].filter((child) => !wanted.has(child.metadata.name));
+  const { handovers, settled, gone } = sortVanished(vanished, wanted, live);
+  const keep = source.spec.prune?.policy === 'Keep';
+  const blocked = !keep && !input.pruneAllowed && pruneBlocked(source, gone.length, live.size);
+  const entries = [...wanted.values(), ...handoversOf(handovers, live, labelKeys)];
+  const remaining = new Map(entries.map((skill) => [skill.name, owned(skill.spec, skill.labels, skill.handover)]));
+  const apply = entries.filter((skill) => {
+    const now = live.get(skill.name);
+    return !now || appliedHash(now, labelKeys) !== remaining.get(skill.name);
+  });
+  const stay = keep ? [...settled, ...gone] : blocked ? gone : [];
+  for (const child of stay) remaining.set(child.metadata.name, appliedHash(child, labelKeys));
+  return {
+    apply,
+    remove: [...settled, ...gone].filter((child) => !stay.includes(child)),
+    inventory: inventoryOf(remaining),
+    live: remaining.size,
+    ...(blocked
+      ? {
+          blocked: {
+            names: gone.slice(0, 10).map((child) => child.spec.path),
+            vanished: gone.length,
+            total: live.size,
+          },
+        }
+      : {}),
+  };
+}
+
+function handoversOf(handovers: Map<string, string>, live: Map<string, Skill>, labelKeys: string[]): DesiredSkill[] {
+  return [...handovers].flatMap(([name, handover]) => {
+    const child = live.get(name);
+    return child ? [{ ...asDesired(child, labelKeys), handover }] : [];
+  });
+}
+
+/** What the source controller owns of a Skill in the cache. */
+function asDesired(child: Skill, labelKeys: string[]): DesiredSkill {
+  const { suspend, ...spec } = child.spec;
+  const labels = Object.fromEntries(
+    labelKeys.flatMap((key) => {
+      const value = child.metadata.labels?.[key];
+      return value === undefined ? [] : [[key, value]];
+    }),
+  );
+  return { name: child.metadata.name, path: child.spec.path, spec, labels };
+}
+
+/** The object that is sent with server-side apply. */
+export function skillObject(source: MarketplaceSource, desired: DesiredSkill) {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'Skill',
+    metadata: {
+      name: desired.name,
+      ...(source.metadata.namespace ? { namespace: source.metadata.namespace } : {}),
+      labels: desired.labels,
+      ...(desired.handover ? { annotations: { [ANNOTATIONS.handover]: desired.handover } } : {}),
+      ownerReferences: [
+        {
+          apiVersion: API_VERSION,
+          kind: 'MarketplaceSource',
+          name: source.metadata.name,
+          uid: source.metadata.uid ?? '',
+          controller: true,
+          blockOwnerDeletion: true,
+        },
+      ],
+    },
+    spec: desired.spec,
+  };
+}
+
+/** True when the Skill's controller is that very source. */
+export const isControlledBy = (skill: Skill, source: MarketplaceSource): boolean =>
+  skill.metadata.ownerReferences?.some((ref) => ref.controller === true && ref.uid === source.metadata.uid) ?? false;

@@ -1,0 +1,113 @@
+import type { Skill, SkillStatus, StatusFinding } from '../../api/skill.ts';
+import { fitFindings } from '../../lifecycle/findings.ts';
+import { type Slots, templateIDsOf, tierOf } from '../../lifecycle/slots.ts';
+import type { Finding, Frontmatter } from '../../protocol/types.ts';
+import { hashOf } from '../hash.ts';
+
+/** What the cache keeps of the lists it drops: enough to see whether a new list differs. */
+interface Trimmed {
+  trimmed?: { violations: string; warnings: string };
+}
+
+/** Fields of a Skill's status; all are this controller's. */
+export const SKILL_STATUS_FIELDS = [
+  'observedGeneration',
+  'skillName',
+  'description',
+  'runtime',
+  'tier',
+  'observed',
+  'lastHandledReconcileAt',
+  'lastHandledRebuild',
+  'templateIDs',
+  'served',
+  'candidate',
+  'retired',
+  'violationCount',
+  'conditions',
+  'trimmed',
+] as const;
+
+const listHash = (list: readonly StatusFinding[] | undefined): string =>
+  list && list.length > 0 ? hashOf(list.map((finding) => ({ ...finding }))) : '';
+
+/** Drops from a Skill what only the author reads, before the cache keeps it; its hash stays. */
+export function trimSkill(skill: Skill): Skill {
+  const status = skill.status as (SkillStatus & Trimmed) | undefined;
+  if (!status) return skill;
+  status.trimmed = { violations: listHash(status.violations), warnings: listHash(status.warnings) };
+  delete status.violations;
+  delete status.warnings;
+  return skill;
+}
+
+/** What an evaluation in this pass found; absent parts stay as the status has them. */
+export interface Evaluated {
+  observed: { commit: string; tree: string; config: string };
+  violations: Finding[];
+  warnings: Finding[];
+  /** Of valid content. */
+  frontmatter?: Frontmatter | undefined;
+  digest?: string | undefined;
+}
+
+interface StatusInput {
+  skill: Skill;
+  slots: Slots;
+  evaluated?: Evaluated | undefined;
+  summary: Pick<SkillStatus, 'conditions'> & { observedGeneration: number };
+  requestedAt?: string | undefined;
+}
+
+/** A status to write, and whether its lists must first be read live because this pass did not make them. */
+export interface NextStatus {
+  status: SkillStatus;
+  changed: boolean;
+  needsLists: boolean;
+}
+
+/** Name, description, runtime and tier: of the served version; of the newest valid content only while none is served. */
+function cardOf({ skill, slots, evaluated }: StatusInput): Partial<SkillStatus> {
+  const { skillName, description, runtime, tier } = skill.status ?? {};
+  const known = { skillName, description, runtime, tier };
+  const { served } = slots;
+  const fm = evaluated?.frontmatter;
+  if (fm && (!served || served.digest === evaluated?.digest)) {
+    return { skillName: fm.name, description: fm.description, runtime: fm.runtime, tier: tierOf(fm.runtime) };
+  }
+  return known;
+}
+
+const drop = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
+
+/** Puts the status of a pass together and says whether it differs from the one in the cache. */
+export function nextStatus(input: StatusInput, equal: (current: object, wanted: object) => boolean): NextStatus {
+  const { skill, slots, evaluated, summary, requestedAt } = input;
+  const before: SkillStatus & Trimmed = skill.status ?? {};
+  const violations = evaluated ? fitFindings(evaluated.violations) : [];
+  const warnings = evaluated ? fitFindings(evaluated.warnings) : [];
+  const templateIDs = templateIDsOf(slots.served);
+  const status: SkillStatus = drop({
+    ...summary,
+    ...cardOf(input),
+    observed: evaluated?.observed ?? before.observed,
+    lastHandledReconcileAt: requestedAt ?? before.lastHandledReconcileAt,
+    lastHandledRebuild: before.lastHandledRebuild,
+    templateIDs: Object.keys(templateIDs).length > 0 ? templateIDs : undefined,
+    served: slots.served,
+    candidate: slots.candidate,
+    retired: slots.retired.length > 0 ? slots.retired : undefined,
+    violationCount: evaluated ? evaluated.violations.length || undefined : before.violationCount,
+  });
+  const trimmed = evaluated
+    ? { violations: listHash(violations), warnings: listHash(warnings) }
+    : (before.trimmed ?? { violations: '', warnings: '' });
+  const changed = !equal({ trimmed: { violations: '', warnings: '' }, ...before }, { ...status, trimmed });
+  const lists = drop({
+    violations: violations.length > 0 ? violations : undefined,
+    warnings: warnings.length > 0 ? warnings : undefined,
+  });
+  const needsLists = !evaluated && (trimmed.violations !== '' || trimmed.warnings !== '');
+  return { status: { ...status, ...lists }, changed, needsLists };
+}

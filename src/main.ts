@@ -1,0 +1,47 @@
+import { messageOf } from './base/errors.ts';
+import { createLogger } from './base/log.ts';
+import { loadConfig, usage } from './config.ts';
+import { runOperator } from './operator.ts';
+
+/** Exit codes: 0 stopped by a signal, 1 cannot go on, 2 wrong settings. */
+async function main(): Promise<number> {
+  let settings: ReturnType<typeof loadConfig>;
+  try {
+    settings = loadConfig(process.argv.slice(2));
+  } catch (error) {
+    console.error(messageOfLines(error));
+    return 2;
+  }
+  if ('help' in settings) {
+    console.log(usage());
+    return 0;
+  }
+  const { config } = settings;
+  const log = createLogger(config.logLevel);
+  const stop = new AbortController();
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(name, () => {
+      log.info({ signal: name }, 'stopping');
+      stop.abort(new DOMException('the operator is stopping', 'AbortError'));
+    });
+  }
+  process.on('unhandledRejection', (error) => {
+    log.fatal({ err: error }, 'unhandled rejection');
+    process.exit(1);
+  });
+  try {
+    await runOperator(config, log, stop.signal);
+    return 0;
+  } catch (error) {
+    if (stop.signal.aborted) return 0;
+    log.fatal({ err: error }, messageOf(error));
+    return 1;
+  }
+}
+
+/** The settings error lists one line per setting, which the usual one-line form would join. */
+const messageOfLines = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+process.exitCode = await main();
+// Sockets of aborted calls may linger; nothing is left to do.
+process.exit();
