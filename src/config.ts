@@ -34,7 +34,6 @@ const Schema = z.strictObject({
   operatorNamespace: text.default('skill-operator-system'),
   /** Empty: all namespaces. */
   watchNamespace: text.optional(),
-  watchLabelSelector: text.optional(),
   /** runtime → template id or alias on that engine. */
   tier1: z
     .partialRecord(z.enum(['cubesandbox::python', 'cubesandbox::node', 'e2b::python', 'e2b::node']), text)
@@ -74,7 +73,6 @@ const SETTINGS: Record<string, [string, string, string]> = {
     'namespace of the operator (skill-operator-system)',
   ],
   'watch-namespace': ['watchNamespace', 'WATCH_NAMESPACE', 'watch this namespace only; empty: all'],
-  'watch-label-selector': ['watchLabelSelector', 'WATCH_LABEL_SELECTOR', 'handle only objects with these labels'],
   'mirror-dir': ['mirrorDir', 'MIRROR_DIR', 'directory for bare Git mirrors (an emptyDir)'],
   'mirror-disk-mib': ['mirrorDiskMiB', 'MIRROR_DISK_MIB', 'disk cap of all mirrors in MiB (10240)'],
   'source-workers': ['sourceWorkers', 'SOURCE_WORKERS', 'sources reconciled at once (4)'],

@@ -9,7 +9,6 @@ export const SOURCE_CONDITIONS = [
   'SkillsHealthy',
   'PruneBlocked',
 ] as const;
-export type SourceConditionType = (typeof SOURCE_CONDITIONS)[number];
 
 /** Condition types of a Skill. `Fetched` only on a Skill with its own Git source. */
 export const SKILL_CONDITIONS = [
@@ -24,7 +23,6 @@ export const SKILL_CONDITIONS = [
   'Registered',
   'NameConflict',
 ] as const;
-export type SkillConditionType = (typeof SKILL_CONDITIONS)[number];
 
 /** Types of negative polarity: present only while True (kstatus). */
 export const ABNORMAL_TRUE: ReadonlySet<string> = new Set(['Reconciling', 'Stalled', 'NameConflict', 'PruneBlocked']);

@@ -20,7 +20,7 @@ import { type Condition, conditions } from './conditions.ts';
 import { archive, github, gitSubdir, inline } from './sourcekinds.ts';
 
 /** Values of spec.type. `npm`, `file` and `directory` are reserved and refused. */
-export const SOURCE_TYPES = ['github', 'git', 'git-subdir', 'archive', 'inline'] as const;
+const SOURCE_TYPES = ['github', 'git', 'git-subdir', 'archive', 'inline'] as const;
 
 const UNION_RULE = [
   ['github', 'github'],
@@ -81,7 +81,7 @@ const skillTemplate = z
   .meta({ description: 'Copied to every Skill of the source.' });
 
 /** Schema of MarketplaceSource.spec. No defaults: effective values are in defaults.ts. */
-export const marketplaceSourceSpec = z
+const marketplaceSourceSpec = z
   .object({
     type: z.enum(SOURCE_TYPES).meta({
       description: 'Kind of the source; the member of the same name must be set.',
@@ -171,7 +171,7 @@ export const marketplaceSourceSchema = z.object({
 });
 
 export type MarketplaceSourceSpec = z.infer<typeof marketplaceSourceSpec>;
-export type MarketplaceSourceStatus = Omit<z.infer<typeof marketplaceSourceStatus>, 'conditions'> & {
+type MarketplaceSourceStatus = Omit<z.infer<typeof marketplaceSourceStatus>, 'conditions'> & {
   conditions?: Condition[] | undefined;
 };
 export type SkillCounts = Required<NonNullable<MarketplaceSourceStatus['skills']>>;

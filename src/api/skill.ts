@@ -55,7 +55,7 @@ const source = z
   });
 
 /** Schema of Skill.spec. No defaults: effective values are in defaults.ts. */
-export const skillSpec = z
+const skillSpec = z
   .object({
     source,
     plugin: z
@@ -211,7 +211,6 @@ export type SkillStatus = Omit<z.infer<typeof skillStatus>, 'conditions'> & { co
 export type Version = z.infer<typeof version>;
 /** The version on its way. */
 export type Candidate = z.infer<typeof candidate>;
-export type CandidatePhase = Candidate['phase'];
 /** A replaced version. */
 export type Retired = z.infer<typeof retired>;
 /** A violation or warning in the status. */

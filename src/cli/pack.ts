@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { rename, rm, stat, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { lstat, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { stalled } from '../base/errors.ts';
 import type { BuiltPackage } from '../store/package.types.ts';
 import { checkSkill } from './check.ts';
@@ -25,11 +25,14 @@ export interface PackResult {
   leftOut: string[];
 }
 
-/** Replaces the file in one step, so that a reader never sees half an archive. */
+/** Replaces the file in one step, so that a reader never sees half an archive; anything but a regular file is left alone. */
 async function writeWhole(path: string, shown: string, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
-  const info = await stat(path).catch(() => undefined);
-  if (info?.isDirectory()) throw stalled('PathInvalid', `${shown} is a directory; name a file after -o`);
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  const present = await lstat(path).catch(() => undefined);
+  if (present && !present.isFile()) {
+    const what = present.isDirectory() ? 'a directory' : 'not a regular file';
+    throw stalled('PathInvalid', `${shown} is ${what}; name a file after -o`);
+  }
+  const temporary = join(dirname(path), `.skillctl-${randomBytes(6).toString('hex')}.tmp`);
   try {
     await writeFile(temporary, bytes, { signal, flag: 'wx' });
     await rename(temporary, path);

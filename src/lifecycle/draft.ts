@@ -2,7 +2,7 @@ import type { Candidate, Retired, Version } from '../api/skill.ts';
 import { type Action, type Context, ownsExternal, type Slots, versionOf } from './slots.ts';
 
 /** Most retired entries a status may hold; the schema says the same. */
-export const MAX_RETIRED = 10;
+const MAX_RETIRED = 10;
 
 /** Slots under change within one transition, and the actions gathered so far. */
 export interface Draft {
@@ -65,7 +65,7 @@ export function dropCandidate(draft: Draft): void {
   const old = draft.candidate;
   if (!old) return;
   draft.candidate = undefined;
-  if (false) draft.actions.push({ type: 'CancelJob', jobName: old.jobName });
+  if (old.jobName !== undefined) draft.actions.push({ type: 'CancelJob', jobName: old.jobName });
   discard(draft, old);
 }
 

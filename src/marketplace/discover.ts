@@ -94,6 +94,8 @@ class Walk {
   readonly #reader: DiscoverReader;
   readonly #matches: (name: string) => boolean;
   readonly #cache: SkillMdCache | undefined;
+  /** A hostile tree can hold one name twice. */
+  readonly #seen = new Set<string>();
 
   constructor(reader: DiscoverReader, options: DiscoverOptions) {
     this.#reader = reader;
@@ -167,7 +169,8 @@ class Walk {
   #usable(entry: TreeEntry, parent: string, kind: 'plugin' | 'skill'): boolean {
     const path = `${parent}/${printable(entry.name)}`;
     if (!this.#isDirectory(entry, path, `${kind} directory`)) return false;
-    const problem = nameProblem(entry);
+    const problem = this.#seen.has(path) ? 'stands there twice' : nameProblem(entry);
+    this.#seen.add(path);
     if (problem) this.#problem(path, 'NameUnusable', `the name of this ${kind} directory ${problem}: rename it`);
     return problem === undefined;
   }

@@ -1,4 +1,4 @@
-import { type Policy, type PolicyError, PolicyError as PolicyErrorClass } from '../base/errors.ts';
+import { type Policy, PolicyError } from '../base/errors.ts';
 import type { Reason } from '../base/reasons.ts';
 import type { RemoteUrl } from './url.ts';
 
@@ -154,6 +154,13 @@ const RULES: Rule[] = [
     message: (f) => `${at(f)} serves the repository as plain files: only Git's smart HTTP protocol is supported`,
   },
   {
+    pattern: /spawn \S+ ENOENT/,
+    policy: 'Retry',
+    reason: 'GitOperationFailed',
+    message: () =>
+      "git or setsid is not installed where the operator runs: install the packages git and util-linux, or use the project's image",
+  },
+  {
     pattern: /No space left on device|Disk quota exceeded/i,
     policy: 'Retry',
     reason: 'GitOperationFailed',
@@ -186,16 +193,11 @@ export function classifyGitError(failure: GitFailure): PolicyError {
   for (const { pattern, policy, reason, message, retryAfterMs } of RULES) {
     const match = pattern.exec(failure.stderr);
     if (!match) continue;
-    return new PolicyErrorClass(
-      policy,
-      reason,
-      message(failure, match),
-      retryAfterMs === undefined ? {} : { retryAfterMs },
-    );
+    return new PolicyError(policy, reason, message(failure, match), retryAfterMs === undefined ? {} : { retryAfterMs });
   }
   const words = lastWords(failure.stderr);
   const said = words === '' ? 'without a word' : `with "${words}"`;
-  return new PolicyErrorClass(
+  return new PolicyError(
     'Retry',
     'GitOperationFailed',
     `git ended ${said} at ${at(failure)}: run "git ls-remote" on the URL to see the same, then correct the URL or the server`,

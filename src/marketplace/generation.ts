@@ -21,8 +21,12 @@ export class Generation {
   #retired = false;
   #removed: Promise<void> | undefined;
 
-  constructor(dir: string, gitPath: string, clock: Clock) {
+  readonly #onGone: () => void;
+
+  /** @param onGone called when it begins to leave the disk. */
+  constructor(dir: string, gitPath: string, clock: Clock, onGone: () => void) {
     this.dir = dir;
+    this.#onGone = onGone;
     // The home directory of every Git process lies beside the mirrors.
     const env = { ...localEnvironment(join(dirname(dir), 'home')), ...readVariables(dir) };
     this.objects = new Objects({ gitPath, env, cwd: dir, clock });
@@ -49,6 +53,7 @@ export class Generation {
   /** Removes it now, open readers or not (the process ends). */
   async destroy(): Promise<void> {
     this.objects.close();
+    this.#onGone();
     this.#removed ??= remove(this.dir);
     await this.#removed;
   }

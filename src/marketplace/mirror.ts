@@ -1,12 +1,13 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import { type PolicyError, PolicyError as PolicyErrorClass, retry, stalled } from '../base/errors.ts';
+import { PolicyError, retry, stalled } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { hasRemains, layOut, remove, resetConfig, sizeOf } from './disk.ts';
 import { Generation } from './generation.ts';
 import type { GitLimits } from './limits.ts';
 import type { Resolved } from './port.ts';
+import { waitFor } from './wait.ts';
 
 /** Runs one `git fetch` of `source` into the mirror directory `dir`, under its own deadline. */
 export type FetchInto = (dir: string, source: string, target: string, signal: AbortSignal) => Promise<void>;
@@ -20,6 +21,8 @@ export interface MirrorContext {
   limits: GitLimits;
   /** Aborts when the process ends; fetches run under it and not under a waiter's signal. */
   closing: AbortSignal;
+  /** All clones on disk, retired ones with open readers included. */
+  generations: Set<Generation>;
   /** A number that no other directory of this process has. */
   next: () => number;
 }
@@ -97,12 +100,9 @@ export class Mirror {
     await old?.retire();
   }
 
-  /** Removes everything at once. */
-  async destroy(): Promise<void> {
+  /** Resolves when no fetch runs or waits any more. */
+  async settled(): Promise<void> {
     await Promise.allSettled(this.#flights.values());
-    const old = this.#current;
-    this.#current = undefined;
-    await old?.destroy();
   }
 
   #flight(resolved: Resolved, fetchInto: FetchInto): Promise<void> {
@@ -130,7 +130,7 @@ export class Mirror {
     try {
       await this.#grow(current, resolved, fetchInto);
     } catch (error) {
-      if (!(error instanceof PolicyErrorClass) || error.reason !== 'RepositoryTooLarge') throw error;
+      if (!(error instanceof PolicyError) || error.reason !== 'RepositoryTooLarge') throw error;
       // Old commits fill the mirror; the new one alone may fit.
       await this.discard();
       await this.#clone(resolved, fetchInto);
@@ -154,7 +154,7 @@ export class Mirror {
   }
 
   async #clone(resolved: Resolved, fetchInto: FetchInto): Promise<void> {
-    const { dir, next, gitPath, clock } = this.#context;
+    const { dir, next, gitPath, clock, generations } = this.#context;
     const number = next();
     const temporary = join(dir, `tmp-${number}`);
     try {
@@ -162,7 +162,8 @@ export class Mirror {
       await this.#receive(temporary, resolved, fetchInto);
       const final = join(dir, `${this.#name}-${number}`);
       await rename(temporary, final);
-      const fresh = new Generation(final, gitPath, clock);
+      const fresh: Generation = new Generation(final, gitPath, clock, () => generations.delete(fresh));
+      generations.add(fresh);
       fresh.bytes = await sizeOf(final);
       fresh.cloneBytes = fresh.bytes;
       await this.#adopt(fresh, resolved);
@@ -201,7 +202,7 @@ export class Mirror {
     try {
       await guarded(commit);
     } catch (error) {
-      const refused = error instanceof PolicyErrorClass && error.reason === 'RefNotFound';
+      const refused = error instanceof PolicyError && error.reason === 'RefNotFound';
       if (!refused || fetchRef === commit) throw error;
       await guarded(fetchRef);
     }
@@ -236,15 +237,4 @@ function tooLarge(limit: number): PolicyError {
     'RepositoryTooLarge',
     `one commit of the repository needs more than ${mib} MiB: move large files out of it, or raise the operator's limit`,
   );
-}
-
-async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }

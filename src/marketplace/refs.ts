@@ -2,12 +2,6 @@ import { compareBuild, SemVer, satisfies, validRange } from 'semver';
 import { stalled, waiting } from '../base/errors.ts';
 import type { RefSpec, Resolved } from './port.ts';
 
-/** One line of `git ls-remote`. */
-export interface RemoteRef {
-  name: string;
-  oid: string;
-}
-
 /** The parsed answer of `git ls-remote --symref`. */
 export interface RemoteRefs {
   refs: Map<string, string>;

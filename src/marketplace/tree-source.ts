@@ -15,6 +15,7 @@ import type { RefSpec, Remote, Resolved, TreeReader, TreeSource } from './port.t
 import { MirrorReader } from './reader.ts';
 import { isOid, parseLsRemote, parseRef, patternsOf, pickRef, refNameProblem } from './refs.ts';
 import { parseUrl, type RemoteUrl } from './url.ts';
+import { waitFor } from './wait.ts';
 
 /** What a GitTreeSource needs. */
 export interface GitTreeSourceOptions {
@@ -61,6 +62,7 @@ export class GitTreeSource implements TreeSource {
       log: options.log,
       limits: this.#limits,
       closing: this.#closing.signal,
+      generations: new Set(),
       next: () => ++number,
     };
   }
@@ -69,10 +71,12 @@ export class GitTreeSource implements TreeSource {
     const url = parseUrl(remote.url);
     const query = parseRef(ref);
     if (query.kind === 'commit') return pickRef(query, { refs: new Map() });
-    const output = await this.#call(remote, { ...url, path: '' }, {}, signal, (call, inner) => {
+    const request = this.#call(remote, { ...url, path: '' }, {}, signal, (call, inner) => {
       this.#options.count?.('ls-remote');
       return lsRemote(call, patternsOf(query), this.#limits.lsRemoteBytes, inner);
     });
+    // The caller need not stand in the queue of processes to the end.
+    const output = await waitFor(request, signal);
     return pickRef(query, parseLsRemote(output));
   }
 
@@ -113,8 +117,9 @@ export class GitTreeSource implements TreeSource {
   async close(): Promise<void> {
     this.#closing.abort(new DOMException('the operator is stopping', 'AbortError'));
     this.#cancelSweep();
-    await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.destroy()));
+    await Promise.all([...this.#mirrors.values()].map((mirror) => mirror.settled()));
     this.#mirrors.clear();
+    await Promise.all([...this.#context.generations].map((generation) => generation.destroy()));
     if (this.#ready !== undefined) await removeOwn(this.#options.dir);
   }
 

@@ -41,10 +41,8 @@ export function checkPath(path: string, out: Findings): boolean {
   return clean;
 }
 
-/** What two paths have in common when a file system ignores case and Unicode normalisation. */
-const folded = (path: string): string =>
-  // biome-ignore format: upper case first, so that letters such as ſ and ß meet their simple forms
-  path.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC');
+/** What two paths have in common when a file system ignores case and Unicode normalisation; upper case first, so that ſ and ß meet their simple forms. */
+const folded = (path: string): string => path.toUpperCase().toLowerCase().normalize('NFC');
 
 /** Notes clean paths that a case-insensitive or normalising file system could not keep apart, and a file where another path needs a directory. */
 export function checkCollisions(sortedPaths: readonly string[], out: Findings): void {

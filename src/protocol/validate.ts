@@ -12,9 +12,6 @@ import { type ResolvedTree, resolveTree } from './tree.ts';
 import type { SkillReport, SkillTree } from './types.ts';
 import { parseFrontmatter } from './yaml.ts';
 
-/** Goes up with every change that can alter a verdict or a stored package, so that stored verdicts are computed again. */
-export const RULES_VERSION = 1;
-
 /**
  * Validates one skill: every broken rule, not the first, sorted by path, line and column.
  * Pure and total: the same tree in any order gives the same report, and no input makes it throw.

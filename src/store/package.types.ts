@@ -8,7 +8,7 @@ export interface PackageInput {
 }
 
 /** A file in manifest.json: where its bytes lie in package.tar, so that one file is one ranged GET. */
-export interface ManifestFile {
+interface ManifestFile {
   path: string;
   mode: '0644' | '0755';
   size: number;

@@ -15,7 +15,7 @@ export interface FailedCall {
 }
 
 /** The code of a failure: S3's own, else the socket's, else ''. */
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code.slice(0, 64) : '';
 }

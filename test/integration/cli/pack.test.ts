@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, cp, readdir, readFile, utimes } from 'node:fs/promises';
+import { chmod, cp, readdir, readFile, symlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { PackResult } from '../../../src/cli/pack.ts';
@@ -108,12 +108,15 @@ test('an invalid skill is reported and nothing is written', async () => {
 test('what cannot be packed or written ends with 2 and a way out', async () => {
   await using temporary = await temporaryDirectory();
   await writeTree(temporary.path, { 'taken/file': 'x' });
+  await symlink('taken/file', join(temporary.path, 'link'));
   const cases: [string[], RegExp][] = [
     [['pack', '.', '-o', join(temporary.path, 'x.tar')], /marketplace; name one skill/],
     [['pack', 'plugins/data', '-o', join(temporary.path, 'x.tar')], /plugin; name one skill/],
     [['pack', temporary.path, '-o', join(temporary.path, 'x.tar')], /no skill; name one skill/],
     [['pack', OCR, '-o', join(temporary.path, 'taken')], /is a directory; name a file after -o/],
     [['pack', OCR, '-o', join(temporary.path, 'missing/x.tar')], /ENOENT.*existing, writable directory/],
+    [['pack', OCR, '-o', join(temporary.path, 'link')], /is not a regular file; name a file after -o/],
+    [['pack', OCR, '-o', join(temporary.path, 'x'.repeat(300))], /ENAMETOOLONG/],
     [['pack', OCR], /required option '-o <file>'/],
   ];
   for (const [args, message] of cases) {
@@ -121,5 +124,5 @@ test('what cannot be packed or written ends with 2 and a way out', async () => {
     expect({ code, out }, args.join(' ')).toEqual({ code: 2, out: '' });
     expect(err).toMatch(message);
   }
-  expect(await readdir(temporary.path)).toEqual(['taken']);
+  expect(await readdir(temporary.path)).toEqual(['link', 'taken']);
 });

@@ -180,8 +180,8 @@ test('a symbolic link out of the skill is a violation and is never followed', as
 });
 
 test.each([
-  ['no such directory', ['validate', 'nothing-here'], /nothing-here/],
-  ['a file', ['validate', 'package.json'], /package\.json/],
+  ['no such directory', ['validate', 'nothing-here'], /nothing-here does not exist; give the directory/],
+  ['a file', ['validate', 'package.json'], /package\.json is a file; give the directory/],
   ['no path', ['validate'], /missing required argument/],
   ['an unknown format', ['validate', '--output', 'xml', '.'], /human, json, sarif, github/],
   ['an unknown option', ['validate', '--fix', '.'], /unknown option/],

@@ -2,9 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { waiting } from '../../../src/base/errors.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { DEFAULT_GIT_LIMITS } from '../../../src/marketplace/limits.ts';
+import { type FetchInto, Mirror } from '../../../src/marketplace/mirror.ts';
 import type { TreeReader } from '../../../src/marketplace/port.ts';
 import { eventually } from '../../support/eventually.ts';
-import type { TestTree } from '../../support/git.ts';
+import { git, type TestTree } from '../../support/git.ts';
 import {
   catFilesOf,
   failure,
@@ -16,6 +21,7 @@ import {
   processesWith,
   publicRemote,
   remoteAt,
+  temporary,
 } from './support.ts';
 
 const skill = (name: string, text = 'body'): TestTree => ({
@@ -345,16 +351,81 @@ describe('bounds of the mirror', () => {
     expect(readdirSync(dir).sort()).toEqual(['home', 'notes.txt']);
   });
 
-  test('close ends everything and removes the mirrors', async () => {
+  test('close ends everything and removes the mirrors, replaced ones with open readers included', async () => {
     const repository = await newRepository();
-    await repository.commit(skill('pdf'));
-    const { source, dir } = await newSource();
+    const { source, dir } = await newSource({ maxFetches: 0 });
     const remote = publicRemote(repository);
-    const reader = await source.open(remote, await source.resolve(remote, {}, NEVER), NEVER);
-    onTestFinished(() => reader[Symbol.asyncDispose]());
+    for (const version of ['one', 'two']) {
+      await repository.commit(skill('pdf', version));
+      const reader = await source.open(remote, await source.resolve(remote, {}, NEVER), NEVER);
+      onTestFinished(() => reader[Symbol.asyncDispose]());
+      expect(await text(reader, 'plugins/docs/skills/pdf', 'SKILL.md')).toContain(version);
+    }
+    expect(mirrorsIn(dir)).toHaveLength(2);
+    expect(catFilesOf(dir)).toHaveLength(2);
     await source.close();
     await eventually(() => catFilesOf(dir).length === 0, { what: 'end of cat-file' });
     expect(mirrorsIn(dir)).toEqual([]);
     await expect(source.resolve(remote, {}, NEVER)).rejects.toThrow('stopping');
+  });
+
+  test('a caller that waits for a free process may leave at once', async () => {
+    const { source } = await newSource({ processes: 1 });
+    const url = new URL(`/silent/queue-${process.pid}.git`, inject('cluster').git.httpUrl).href;
+    const first = failure(source.resolve({ url, timeoutMs: 3_000 }, {}, NEVER));
+    const controller = new AbortController();
+    const second = source.resolve({ url, timeoutMs: 3_000 }, {}, controller.signal);
+    const began = performance.now();
+    controller.abort(new Error('left'));
+    await expect(second).rejects.toThrow('left');
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(await first).toContain('GitTimeout');
+  });
+});
+
+describe('servers that do not hand out commits by id', () => {
+  async function mirrored(repository: Awaited<ReturnType<typeof newRepository>>) {
+    const dir = await temporary();
+    await mkdir(`${dir}/home`);
+    let number = 0;
+    const closing = new AbortController();
+    const context = {
+      dir,
+      gitPath: 'git',
+      clock: systemClock,
+      log: silentLogger,
+      limits: DEFAULT_GIT_LIMITS,
+      closing: closing.signal,
+    };
+    const mirror = new Mirror({ ...context, generations: new Set(), next: () => ++number }, 'x');
+    const fetchInto: FetchInto = async (into, source, target) => {
+      if (!source.startsWith('refs/')) throw waiting('RefNotFound', 'not handed out');
+      await git(`${into}/repo`, ['fetch', '--quiet', '--depth=1', `file://${repository.path}`, `+${source}:${target}`]);
+    };
+    const obtain = (commit: string) =>
+      mirror.obtain(
+        { commit, revision: '', fetchRef: 'refs/heads/main' },
+        fetchInto,
+        (generation) => generation.dir,
+        NEVER,
+      );
+    onTestFinished(() => mirror.discard());
+    return { obtain, dir };
+  }
+
+  test('are asked for the ref instead', async () => {
+    const repository = await newRepository();
+    const commit = await repository.commit(skill('pdf'));
+    const { obtain, dir } = await mirrored(repository);
+    expect(await obtain(commit)).toContain(dir);
+  });
+
+  test('and a ref that moved meanwhile is no answer', async () => {
+    const repository = await newRepository();
+    const old = await repository.commit(skill('pdf'));
+    await repository.commit(skill('pdf', 'newer'));
+    const { obtain, dir } = await mirrored(repository);
+    expect(await failure(obtain(old))).toMatchInlineSnapshot(`"Retry RefNotFound: refs/heads/main moved while it was fetched: the operator tries again by itself"`);
+    expect(mirrorsIn(dir)).toEqual([]);
   });
 });

@@ -115,6 +115,20 @@ describe('discover', () => {
     expect(result.problems[0]).not.toContain('\n');
   });
 
+  test('takes the first of two directories of one name', async () => {
+    const reader = memoryReader({ 'plugins/a/skills/x/SKILL.md': '' });
+    const twice = {
+      ...reader,
+      treeByOid: async (oid: string) => (await reader.treeByOid(oid))?.flatMap((entry) => [entry, entry]),
+    };
+    const { skills, problems } = await discover(twice, {}, NEVER);
+    expect(skills.map(({ path }) => path)).toEqual(['plugins/a/skills/x']);
+    expect(problems.map(({ path, message }) => `${path}: ${message}`)).toEqual([
+      'plugins/a: the name of this plugin directory stands there twice: rename it',
+      'plugins/a/skills/x: the name of this skill directory stands there twice: rename it',
+    ]);
+  });
+
   test('looks below the sub-directory only, and says when there is none', async () => {
     const files = { 'plugins/a/skills/outer/SKILL.md': '', 'tools/x/plugins/a/skills/inner/SKILL.md': '' };
     expect(await found(files, { path: 'tools/x' })).toEqual({ skills: ['plugins/a/skills/inner'], problems: [] });

@@ -109,6 +109,7 @@ test.each([
   [https, 'error: RPC failed; curl 18 transfer closed with outstanding read data remaining', 'Retry GitUnreachable'],
   [https, 'fatal: dumb http transport does not support shallow capabilities', 'Stalled GitOperationFailed'],
   [https, 'fatal: write error: No space left on device', 'Retry GitOperationFailed'],
+  [https, 'Error: spawn setsid ENOENT', 'Retry GitOperationFailed'],
   [https, '', 'Retry GitOperationFailed'],
   [
     ssh,

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders in braces are what is tested
 import { expect, it } from 'vitest';
 import { file, link, rawSkillMd, skillMd, texts, unread, validate } from './support.ts';
 

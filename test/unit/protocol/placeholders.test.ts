@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders in braces are what is tested
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fencedLines } from '../../../src/protocol/fences.ts';

@@ -24,7 +24,7 @@ export const rawSkillMd = (frontmatter: string, body = '# PDF\n'): TreeFile =>
   file('SKILL.md', `---\n${frontmatter}\n---\n${body}`);
 
 /** `Code path:line:column`, as short as the finding is. */
-export const brief = ({ code, path, line, column }: Finding): string =>
+const brief = ({ code, path, line, column }: Finding): string =>
   [code, [path, line, column].filter((part) => part !== undefined && part !== '').join(':')].join(' ').trim();
 
 /** Violations, then warnings marked with `~`. */
@@ -38,3 +38,25 @@ export const validate = (...files: TreeFile[]): SkillReport => validateSkill(tre
 /** `message → hint` of every finding. */
 export const texts = (report: SkillReport): string[] =>
   [...report.violations, ...report.warnings].map(({ message, hint }) => `${message} → ${hint}`);
+
+/** What is validated, and the findings that it gives: `Code path:line:column`, warnings with `~`. */
+export interface Case {
+  title: string;
+  tree: SkillTree;
+  findings: string[];
+}
+
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
+/** A SKILL.md of four lines; the body starts in line 5. */
+export const FM = '---\nname: pdf\ndescription: d\n---\n';
+/** A Git LFS pointer. */
+export const LFS = 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n';
+export const testCase = (title: string, input: SkillTree, ...findings: string[]): Case => ({
+  title,
+  tree: input,
+  findings,
+});
+/** Texts and single bytes, one after the other. */
+export const bytes = (...values: (number | string)[]): Uint8Array =>
+  Buffer.concat(values.map((v) => (typeof v === 'string' ? Buffer.from(v) : Buffer.from([v]))));

@@ -75,6 +75,11 @@ describe('validateSkill', () => {
     });
   });
 
+  it('does not depend on which of two files of the same name and size comes first', () => {
+    const files = [skillMd('model: a'), skillMd('agent: a'), skillMd('hooks: a')];
+    expect(validate(...files.toReversed())).toEqual(validate(...files));
+  });
+
   it('stores the bytes as they came', () => {
     const crlf = Buffer.from('\ufeff---\r\nname: pdf\r\ndescription: "d"\r\n---\r\nbody\r\n');
     const report = validate(file('SKILL.md', crlf));

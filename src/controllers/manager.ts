@@ -1,0 +1,165 @@
+import type { MarketplaceSource } from '../api/marketplacesource.ts';
+import { MARKETPLACE_SOURCES, SKILLS } from '../api/resources.ts';
+import type { Skill } from '../api/skill.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Compute } from '../base/compute.ts';
+import type { Logger } from '../base/log.ts';
+import type { Metrics } from '../base/metrics.ts';
+import { Controller, type ControllerOptions, type Outcome } from '../kube/controller.ts';
+import { EventRecorder } from '../kube/events.ts';
+import { Reflector } from '../kube/reflector.ts';
+import type { KubeClient } from '../kube/rest.ts';
+import type { Scope } from '../kube/scope.ts';
+import { Cache } from '../kube/store.ts';
+import type { TreeSource } from '../marketplace/port.ts';
+import type { PackageStore } from '../store/packages.ts';
+import { onSkillChange, onSourceChange } from './changes.ts';
+import { CredentialReader } from './credentials.ts';
+import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
+import { CountsController } from './marketplacesource/counts.ts';
+import { Remotes } from './remotes.ts';
+import { SkillController } from './skill/controller.ts';
+import { BY_NAME, nameKey } from './skill/names.ts';
+import type { SkillSettings } from './skill/settings.ts';
+import { trimSkill } from './skill/status.ts';
+
+/** The adapters and settings that the controllers run on. */
+export interface ManagerOptions {
+  api: KubeClient;
+  packages: PackageStore;
+  trees: TreeSource;
+  compute: Compute;
+  settings: SkillSettings;
+  scope: Scope;
+  workers: { source: number; skill: number };
+  /** Name of this process in events. */
+  identity: string;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+}
+
+const COUNTS_WORKERS = 2;
+
+/** Caches, watches and the three controllers over them, wired together. */
+export class Manager {
+  readonly #options: ManagerOptions;
+  readonly #sources: Cache<MarketplaceSource>;
+  readonly #skills: Cache<Skill>;
+  readonly #remotes: Remotes;
+  readonly #watches: { source: Reflector<MarketplaceSource>; skill: Reflector<Skill> };
+  readonly #recorders: { source: EventRecorder; skill: EventRecorder };
+  readonly #queues: { source: Controller; counts: Controller; skill: Controller };
+
+  constructor(options: ManagerOptions) {
+    this.#options = options;
+    this.#sources = new Cache({ clock: options.clock });
+    this.#skills = new Cache({
+      clock: options.clock,
+      indexes: {
+        [BY_CONTROLLER]: ({ metadata }) =>
+          metadata.ownerReferences?.flatMap((ref) => (ref.controller ? [ref.uid] : [])) ?? [],
+        [BY_NAME]: (skill) => [nameKey(skill)],
+      },
+    });
+    this.#remotes = new Remotes(new CredentialReader(options.api, options.clock), options.trees);
+    this.#recorders = { source: this.#recorder('source-controller'), skill: this.#recorder('skill-controller') };
+    const skill = this.#skillController();
+    this.#watches = {
+      source: this.#watch(MARKETPLACE_SOURCES, this.#sources, {
+        onChange: (change) => onSourceChange(change, this.#queues),
+      }),
+      skill: this.#watch(SKILLS, this.#skills, {
+        trim: trimSkill,
+        onChange: (change) => onSkillChange(change, skill.names, this.#queues),
+      }),
+    };
+    this.#queues = this.#controllers(skill);
+  }
+
+  /** False when a watch has been silent for too long; for the liveness probe. */
+  get alive(): boolean {
+    return this.#watches.source.alive && this.#watches.skill.alive;
+  }
+
+  /** Fills the caches, then works until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { source, skill } = this.#watches;
+    const watching = [source.run(signal), skill.run(signal)];
+    await Promise.all([source.whenSynced(signal), skill.whenSynced(signal)]);
+    this.#options.logger.info({ sources: this.#sources.size, skills: this.#skills.size }, 'caches are in sync');
+    await Promise.all([
+      ...watching,
+      ...Object.values(this.#queues).map((queue) => queue.run(signal)),
+      ...Object.values(this.#recorders).map((recorder) => recorder.run(signal)),
+    ]);
+  }
+
+  /** Publishes how many keys wait. */
+  measure(): void {
+    for (const [name, { queue }] of Object.entries(this.#queues)) this.#options.metrics.queueDepth(name, queue.depth);
+  }
+
+  #recorder(name: string): EventRecorder {
+    const { api, clock, logger, identity } = this.#options;
+    const reportingController = `skills.tfrobot.io/${name}`;
+    return new EventRecorder({ api, reportingController, reportingInstance: identity, clock, logger });
+  }
+
+  #watch<T extends MarketplaceSource | Skill>(
+    resource: typeof SKILLS | typeof MARKETPLACE_SOURCES,
+    cache: Cache<T>,
+    hooks: Pick<ConstructorParameters<typeof Reflector<T>>[0], 'trim' | 'onChange'>,
+  ): Reflector<T> {
+    const { api: client, scope, logger, clock } = this.#options;
+    return new Reflector<T>({ client, resource, scope, cache, logger, clock, ...hooks });
+  }
+
+  #skillController(): SkillController {
+    return new SkillController({
+      ...this.#options,
+      sources: this.#sources,
+      skills: this.#skills,
+      remotes: this.#remotes,
+      events: this.#recorders.skill,
+      wake: (key) => this.#queues.skill.add(key),
+    });
+  }
+
+  #controllers(skill: SkillController): { source: Controller; counts: Controller; skill: Controller } {
+    const { api, clock, trees, workers } = this.#options;
+    const shared = { api, clock, sources: this.#sources, skills: this.#skills };
+    const source = new SourceController({ ...shared, trees, remotes: this.#remotes, events: this.#recorders.source });
+    const { reconcile, intervalOf } = source;
+    const counts = new CountsController(shared);
+    const sources = { cache: this.#sources, refresh: this.#refresh('source') };
+    const skills = { cache: this.#skills, refresh: this.#refresh('skill') };
+    return {
+      source: this.#controller('source', workers.source, { reconcile, intervalOf, settles: [sources, skills] }),
+      counts: this.#controller('counts', COUNTS_WORKERS, {
+        reconcile: counts.reconcile,
+        intervalOf,
+        settles: [sources],
+      }),
+      skill: this.#controller('skill', workers.skill, {
+        reconcile: skill.reconcile,
+        intervalOf: skill.intervalOf,
+        settles: [skills],
+      }),
+    };
+  }
+
+  #refresh(kind: 'source' | 'skill') {
+    return (key: string, signal: AbortSignal) => this.#watches[kind].refresh(key, signal);
+  }
+
+  #controller(
+    name: string,
+    workers: number,
+    parts: Pick<ControllerOptions, 'reconcile' | 'intervalOf' | 'settles'>,
+  ): Controller {
+    const { clock, logger, metrics } = this.#options;
+    const observe = (outcome: Outcome, seconds: number) => metrics.reconcile(name, outcome, seconds);
+    return new Controller({ name, workers, clock, logger, observe, ...parts });
+  }
+}

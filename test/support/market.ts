@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { ANNOTATIONS, API_VERSION } from '../../src/api/labels.ts';
+import { createRepository, type TestFile, type TestRepository, type TestTree } from './git.ts';
+import { condition, type K8s, type K8sObject, type Ref } from './k8s.ts';
+import type { Operator } from './operator.ts';
+
+/** The fields of a SKILL.md; `body` follows the frontmatter. */
+export interface SkillMd {
+  name: string;
+  description?: string;
+  runtime?: string;
+  body?: string;
+}
+
+/** The text of a valid SKILL.md. */
+export function skillMd({ name, description = `Does ${name}.`, runtime, body = `Steps of ${name}.` }: SkillMd): string {
+  const fields = [`name: ${name}`, `description: ${description}`, ...(runtime ? [`runtime: ${runtime}`] : [])];
+  return `---\n${fields.join('\n')}\n---\n\n${body}\n`;
+}
+
+/** Files of one skill, relative to its directory; a text alone is its SKILL.md; `{}` is a prompt-only skill of that name. */
+type SkillFiles = string | Record<string, TestFile>;
+
+/** Plugin → skill → files. A skill without SKILL.md of its own gets a valid one; `'SKILL.md': ''` leaves it out. */
+export type Market = Record<string, Record<string, SkillFiles>>;
+
+/** The files of a marketplace repository below `root`. */
+export function marketplace(market: Market, root = ''): TestTree {
+  const tree: TestTree = {};
+  for (const [plugin, skills] of Object.entries(market)) {
+    for (const [name, given] of Object.entries(skills)) {
+      const files = typeof given === 'string' ? { 'SKILL.md': given } : { 'SKILL.md': skillMd({ name }), ...given };
+      for (const [path, file] of Object.entries(files)) {
+        if (path === 'SKILL.md' && file === '') continue;
+        tree[`${root}${root ? '/' : ''}plugins/${plugin}/skills/${name}/${path}`] = file;
+      }
+    }
+  }
+  return tree;
+}
+
+/** An empty repository under a name of its own on the cluster's Git server. */
+export const newRepository = (operator: Operator, prefix = 'market'): Promise<TestRepository> =>
+  createRepository(operator.info.git.root, `${prefix}-${randomBytes(5).toString('hex')}`);
+
+/** Its address that asks for no credentials. */
+export const publicUrl = (operator: Operator, { name }: Pick<TestRepository, 'name'>): string =>
+  `${operator.info.git.httpUrl}/${name}.git`;
+
+/** The manifest of a MarketplaceSource of type git. */
+export function gitSource(
+  operator: Operator,
+  name: string,
+  repository: Pick<TestRepository, 'name'>,
+  spec: Record<string, unknown> = {},
+): K8sObject {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'MarketplaceSource',
+    metadata: { name, namespace: operator.namespace },
+    spec: { type: 'git', git: { url: publicUrl(operator, repository) }, interval: '10m', ...spec },
+  };
+}
+
+/** Applies a MarketplaceSource of type git and returns its reference. */
+export async function applySource(
+  operator: Operator,
+  name: string,
+  repository: Pick<TestRepository, 'name'>,
+  spec: Record<string, unknown> = {},
+): Promise<Ref> {
+  await operator.k8s.apply(gitSource(operator, name, repository, spec));
+  return operator.source(name);
+}
+
+/** True when the status describes the spec as it stands. */
+export const isObserved = ({ metadata, status }: K8sObject): boolean =>
+  status?.observedGeneration === metadata.generation;
+
+/** Waits until the object is Ready for its current spec. */
+export const waitReady = (k8s: K8s, ref: Ref, timeoutMs = 30_000): Promise<K8sObject> =>
+  k8s.waitFor(ref, (object) => isObserved(object) && condition(object, 'Ready')?.status === 'True', {
+    timeoutMs,
+    what: `${ref.kind} ${ref.name} Ready`,
+  });
+
+/** Waits until Ready is False with that reason. */
+export const waitNotReady = (k8s: K8s, ref: Ref, reason: string, timeoutMs = 30_000): Promise<K8sObject> =>
+  k8s.waitFor(
+    ref,
+    (object) => {
+      const ready = condition(object, 'Ready');
+      return ready?.status === 'False' && ready.reason === reason;
+    },
+    { timeoutMs, what: `${ref.kind} ${ref.name} not Ready with ${reason}` },
+  );
+
+let requests = 0;
+
+/** Asks for a pass now and waits until the status answers it. */
+export async function requestPass(k8s: K8s, ref: Ref, timeoutMs = 30_000): Promise<K8sObject> {
+  const value = `test-${++requests}`;
+  await k8s.annotate(ref, { [ANNOTATIONS.requestedAt]: value });
+  return await k8s.waitFor(ref, (object) => object.status?.lastHandledReconcileAt === value, {
+    timeoutMs,
+    what: `the answer of ${ref.kind} ${ref.name} to a request`,
+  });
+}
