@@ -5,6 +5,9 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
+const RETRY_MS = 500;
+const WORD_MS = 15_000;
+
 /** Folder outside the work tree that keeps what is built or installed once per machine. */
 function cacheDir(): string {
   const xdg = process.env.XDG_CACHE_HOME;
@@ -34,20 +37,21 @@ async function tryLock(name: string): Promise<Server | undefined> {
   return await promise;
 }
 
-async function lock(name: string, onWait: () => void, signal: AbortSignal): Promise<Server> {
+async function lock(name: string, onWait: (seconds: number) => void, signal: AbortSignal): Promise<Server> {
+  const attemptsPerWord = WORD_MS / RETRY_MS;
   for (let attempt = 0; ; attempt++) {
     const server = await tryLock(name);
     if (server) return server;
-    if (attempt === 0) onWait();
-    await delay(500, undefined, { signal });
+    if (attempt % attemptsPerWord === 0) onWait((attempt * RETRY_MS) / 1000);
+    await delay(RETRY_MS, undefined, { signal });
   }
 }
 
 interface CacheEntry {
   /** Name of the entry including its key. */
   name: string;
-  /** Told when another run makes the entry at this moment. */
-  onWait: () => void;
+  /** Told now and then, with the seconds waited, while another run makes the entry. */
+  onWait: (seconds: number) => void;
   /** Fills the given empty folder. */
   make: (dir: string, signal: AbortSignal) => Promise<void>;
 }

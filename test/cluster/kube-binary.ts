@@ -82,7 +82,7 @@ export async function ensureKubeBinary(host: Host, signal: AbortSignal): Promise
   const dir = await cached(
     {
       name: kubeCacheName(),
-      onWait: () => host.say('another run compiles the Kubernetes servers at this moment; waiting for it'),
+      onWait: (seconds) => host.say(`another run compiles the Kubernetes servers; waiting for it since ${seconds} s`),
       make: (into) => build(into, host, signal),
     },
     signal,

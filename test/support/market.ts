@@ -24,19 +24,19 @@ type SkillFiles = string | Record<string, TestFile>;
 /** Plugin → skill → files. A skill without SKILL.md of its own gets a valid one; `'SKILL.md': ''` leaves it out. */
 export type Market = Record<string, Record<string, SkillFiles>>;
 
-/** The files of a marketplace repository below `root`. */
+function filesOf(name: string, given: SkillFiles): [string, TestFile][] {
+  const files = typeof given === 'string' ? { 'SKILL.md': given } : { 'SKILL.md': skillMd({ name }), ...given };
+  return Object.entries(files).filter(([path, file]) => path !== 'SKILL.md' || file !== '');
+}
+
+/** The files of a marketplace repository; `root` is a directory with a slash at its end, such as `teams/docs/`. */
 export function marketplace(market: Market, root = ''): TestTree {
-  const tree: TestTree = {};
-  for (const [plugin, skills] of Object.entries(market)) {
-    for (const [name, given] of Object.entries(skills)) {
-      const files = typeof given === 'string' ? { 'SKILL.md': given } : { 'SKILL.md': skillMd({ name }), ...given };
-      for (const [path, file] of Object.entries(files)) {
-        if (path === 'SKILL.md' && file === '') continue;
-        tree[`${root}${root ? '/' : ''}plugins/${plugin}/skills/${name}/${path}`] = file;
-      }
-    }
-  }
-  return tree;
+  const files = Object.entries(market).flatMap(([plugin, skills]) =>
+    Object.entries(skills).flatMap(([name, given]) =>
+      filesOf(name, given).map(([path, file]) => [`${root}plugins/${plugin}/skills/${name}/${path}`, file] as const),
+    ),
+  );
+  return Object.fromEntries(files);
 }
 
 /** An empty repository under a name of its own on the cluster's Git server. */

@@ -9,8 +9,8 @@ import type { ClusterInfo } from './cluster-info.ts';
 import { eventually } from './eventually.ts';
 import { K8s, type K8sObject, type Ref } from './k8s.ts';
 import { createOperatorAccount, installCrds, type OperatorAccount } from './operator-account.ts';
-import { parseSamples, type Samples } from './samples.ts';
 import { makeBucket } from './s3.ts';
+import { parseSamples, type Samples } from './samples.ts';
 
 /** How to start an operator; everything is optional. */
 export interface OperatorOptions {

@@ -1,5 +1,5 @@
 import type { Skill, SkillStatus, StatusFinding } from '../../api/skill.ts';
-import { fitFindings } from '../../lifecycle/findings.ts';
+import { fitFindings, fitStatus } from '../../lifecycle/findings.ts';
 import { type Slots, templateIDsOf, tierOf } from '../../lifecycle/slots.ts';
 import type { Finding, Frontmatter } from '../../protocol/types.ts';
 import { hashOf } from '../hash.ts';
@@ -85,29 +85,28 @@ const drop = <T extends object>(value: T): T =>
 export function nextStatus(input: StatusInput, equal: (current: object, wanted: object) => boolean): NextStatus {
   const { skill, slots, evaluated, summary, requestedAt } = input;
   const before: SkillStatus & Trimmed = skill.status ?? {};
-  const violations = evaluated ? fitFindings(evaluated.violations) : [];
-  const warnings = evaluated ? fitFindings(evaluated.warnings) : [];
   const templateIDs = templateIDsOf(slots.served);
-  const status: SkillStatus = drop({
-    ...summary,
-    ...cardOf(input),
-    observed: evaluated?.observed ?? before.observed,
-    lastHandledReconcileAt: requestedAt ?? before.lastHandledReconcileAt,
-    lastHandledRebuild: before.lastHandledRebuild,
-    templateIDs: Object.keys(templateIDs).length > 0 ? templateIDs : undefined,
-    served: slots.served,
-    candidate: slots.candidate,
-    retired: slots.retired.length > 0 ? slots.retired : undefined,
-    violationCount: evaluated ? evaluated.violations.length || undefined : before.violationCount,
-  });
+  const some = <T>(list: T[]): T[] | undefined => (list.length > 0 ? list : undefined);
+  const status: SkillStatus = fitStatus(
+    drop({
+      ...summary,
+      ...cardOf(input),
+      observed: evaluated?.observed ?? before.observed,
+      lastHandledReconcileAt: requestedAt ?? before.lastHandledReconcileAt,
+      lastHandledRebuild: before.lastHandledRebuild,
+      templateIDs: Object.keys(templateIDs).length > 0 ? templateIDs : undefined,
+      served: slots.served,
+      candidate: slots.candidate,
+      retired: some(slots.retired),
+      violationCount: evaluated ? evaluated.violations.length || undefined : before.violationCount,
+      violations: evaluated && some(fitFindings(evaluated.violations)),
+      warnings: evaluated && some(fitFindings(evaluated.warnings)),
+    }),
+  );
+  const none = { violations: '', warnings: '' };
   const trimmed = evaluated
-    ? { violations: listHash(violations), warnings: listHash(warnings) }
-    : (before.trimmed ?? { violations: '', warnings: '' });
-  const changed = !equal({ trimmed: { violations: '', warnings: '' }, ...before }, { ...status, trimmed });
-  const lists = drop({
-    violations: violations.length > 0 ? violations : undefined,
-    warnings: warnings.length > 0 ? warnings : undefined,
-  });
-  const needsLists = !evaluated && (trimmed.violations !== '' || trimmed.warnings !== '');
-  return { status: { ...status, ...lists }, changed, needsLists };
+    ? { violations: listHash(status.violations), warnings: listHash(status.warnings) }
+    : (before.trimmed ?? none);
+  const changed = !equal({ trimmed: none, ...before }, { ...status, trimmed });
+  return { status, changed, needsLists: !evaluated && (trimmed.violations !== '' || trimmed.warnings !== '') };
 }

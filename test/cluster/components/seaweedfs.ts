@@ -53,7 +53,7 @@ export const seaweedfs: Component = {
     const dir = await cached(
       {
         name: `seaweedfs-${cacheKey(PACKAGE, process.platform, process.arch)}`,
-        onWait: () => run.host.say('another run installs the S3 server at this moment; waiting for it'),
+        onWait: (seconds) => run.host.say(`another run installs the S3 server; waiting for it since ${seconds} s`),
         make: (into) => install(into, run.host, signal),
       },
       signal,
