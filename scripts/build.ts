@@ -13,32 +13,43 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 interface Program {
   name: string;
   entry: string;
+  /** Source that is bundled in place of the entry itself. */
+  source?: string;
   /** Gets a `#!` line and the executable bit. */
   executable?: boolean;
 }
 
 const PROGRAMS: Program[] = [
   { name: 'main', entry: 'src/main.ts' },
-  { name: 'worker', entry: 'src/worker.ts' },
+  {
+    name: 'worker',
+    entry: 'src/worker.ts',
+    // The pool starts every thread from its own bootstrap, which it looks for beside its bundle: both are this one file.
+    source: "import './node_modules/piscina/dist/worker.js'; export * from './src/worker.ts';",
+  },
   { name: 'skillctl', entry: 'src/cli/skillctl.ts', executable: true },
 ];
 
 /** CommonJS packages inside an ES module bundle still call `require` for Node's own modules. */
 const REQUIRE =
-  "import { createRequire as bundleRequire } from 'node:module';const require = bundleRequire(import.meta.url);";
+  "import { createRequire as bundleRequire } from 'node:module';const require = bundleRequire(import.meta.url);const __dirname = import.meta.dirname;";
 
 async function bundle(program: Program, outdir: string): Promise<void> {
   const started = performance.now();
   const outfile = join(outdir, `${program.name}.js`);
   await build({
     absWorkingDir: root,
-    entryPoints: [program.entry],
+    ...(program.source
+      ? { stdin: { contents: program.source, resolveDir: root, sourcefile: `${program.name}-entry.ts`, loader: 'ts' } }
+      : { entryPoints: [program.entry] }),
     outfile,
     bundle: true,
     platform: 'node',
     format: 'esm',
     target: 'node24',
     legalComments: 'linked',
+    // Native and optional: thread priorities, which the pool does without.
+    external: ['@napi-rs/nice'],
     logLevel: 'warning',
     banner: { js: program.executable ? `#!/usr/bin/env node\n${REQUIRE}` : REQUIRE },
   });

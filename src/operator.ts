@@ -33,6 +33,7 @@ class Operator {
   readonly #leader: LeaderElection | undefined;
   readonly #identity = `${hostname()}-${randomUUID().slice(0, 8)}`;
   #manager: Manager | undefined;
+  #store: S3ObjectStore | undefined;
 
   constructor(config: Config, log: Logger) {
     this.#config = config;
@@ -62,6 +63,7 @@ class Operator {
       ready: () => true,
       metrics: () => {
         this.#manager?.measure();
+        if (this.#store) this.#metrics.storeRequests(this.#store.requests);
         return this.#metrics.render();
       },
     });
@@ -117,8 +119,8 @@ class Operator {
 
   #packages(installation: string): PackageStore {
     const { caFile, prefix, ...settings } = this.#config.store;
-    const store = new S3ObjectStore({ ...settings, ...(caFile ? { ca: readFileSync(caFile, 'utf8') } : {}) });
-    return new PackageStore(store, keySpace(prefix, installation));
+    this.#store = new S3ObjectStore({ ...settings, ...(caFile ? { ca: readFileSync(caFile, 'utf8') } : {}) });
+    return new PackageStore(this.#store, keySpace(prefix, installation));
   }
 }
 

@@ -9,7 +9,8 @@ export interface Metrics {
   queueDepth(controller: string, depth: number): void;
   kubeRequest(verb: string, code: string): void;
   gitRequest(op: string): void;
-  storeRequest(op: string): void;
+  /** Requests to the store since start, by operation. */
+  storeRequests(counts: Readonly<Record<string, number>>): void;
 }
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -65,6 +66,9 @@ export function createMetrics(): Metrics {
     queueDepth: (name, value) => depth.set({ name }, value),
     kubeRequest: (method, code) => kube.inc({ method, code }),
     gitRequest: (operation) => git.inc({ operation }),
-    storeRequest: (operation) => store.inc({ operation }),
+    storeRequests: (counts) => {
+      store.reset();
+      for (const [operation, count] of Object.entries(counts)) store.inc({ operation }, count);
+    },
   };
 }

@@ -1,6 +1,6 @@
 import { messageOf } from '../base/errors.ts';
 import { RUNTIME_INFO } from '../protocol/runtime.ts';
-import type { Finding, PackageFile, SkillReport, SkillTree } from '../protocol/types.ts';
+import type { Finding, SkillReport, SkillTree } from '../protocol/types.ts';
 import { validateSkill } from '../protocol/validate.ts';
 import { buildPackage, versionOf } from '../store/package.ts';
 import type { BuiltPackage } from '../store/package.types.ts';
@@ -11,8 +11,6 @@ import type { SkillResult } from './result.ts';
 export interface Checked {
   result: SkillResult;
   built?: BuiltPackage;
-  /** Present when valid: what `built` was made from. */
-  files?: PackageFile[];
 }
 
 /** Content never carries secrets on purpose, but an author may paste one into a line that a message quotes. */
@@ -45,5 +43,5 @@ export function checkSkill(tree: SkillTree, root: Pick<LocalRoot, 'root' | 'read
   const built = buildPackage({ frontmatter: report.frontmatter, files: report.files });
   const { digest, fileCount, byteCount } = built;
   const packed = { digest, version: versionOf(digest), files: fileCount, bytes: byteCount };
-  return { result: { ...result, ...packed }, built, files: report.files };
+  return { result: { ...result, ...packed }, built };
 }

@@ -26,7 +26,7 @@ export interface SkillResult {
 }
 
 /** Something about the layout that keeps a directory from being a skill; the shape of an entry of `problems`. */
-export interface ProblemResult {
+interface ProblemResult {
   root: string;
   /** Relative to `root`. */
   path: string;

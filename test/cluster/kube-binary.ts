@@ -15,6 +15,8 @@ const LDFLAGS = [
   `-X ${VERSION_PACKAGE}.gitMajor=1`,
   `-X ${VERSION_PACKAGE}.gitMinor=34`,
 ].join(' ');
+// Without -buildvcs=false Go would ask Git about the work tree, which fails in a clone that belongs to another user.
+const BUILD_FLAGS = ['-buildvcs=false', '-ldflags', LDFLAGS];
 const BUILD_ENV = { CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' };
 const BUILD_TIMEOUT_MS = 45 * 60_000;
 const PROGRESS_MS = 15_000;
@@ -26,7 +28,7 @@ const WAYS_AROUND =
 /** The name of the cache entry: versions, flags, sources and platform decide it. */
 function kubeCacheName(): string {
   const files = ['go.mod', 'go.sum', 'main.go'].map((name) => readFileSync(join(SOURCE, name)));
-  return `kube-${cacheKey(LDFLAGS, JSON.stringify(BUILD_ENV), process.platform, process.arch, ...files)}`;
+  return `kube-${cacheKey(...BUILD_FLAGS, JSON.stringify(BUILD_ENV), process.platform, process.arch, ...files)}`;
 }
 
 /** Throws a friendly error unless `go version` printed a new enough release. */
@@ -61,7 +63,7 @@ async function build(dir: string, host: Host, signal: AbortSignal): Promise<void
   host.say('compiling etcd and the Kubernetes servers, once per machine; about 7 minutes on 2 cores');
   const timer = setInterval(report, PROGRESS_MS);
   try {
-    await execOk('go', ['build', '-v', '-o', join(dir, 'kube'), '-ldflags', LDFLAGS, '.'], {
+    await execOk('go', ['build', '-v', '-o', join(dir, 'kube'), ...BUILD_FLAGS, '.'], {
       signal,
       cwd: SOURCE,
       env: BUILD_ENV,

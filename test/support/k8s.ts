@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import { eventually } from './eventually.ts';
 import { type Answer, type Api, connect } from './k8s-client.ts';
@@ -51,6 +52,8 @@ interface Resource {
   plural: string;
   namespaced: boolean;
 }
+
+const BUSY_TIMEOUT_MS = 10_000;
 
 /** An answer of the API server that says no; `status`, `reason` and `message` are those of its Status object. */
 export class ApiFailure extends Error {
@@ -128,7 +131,7 @@ export class K8s implements AsyncDisposable {
   /** The object, or undefined when there is none. */
   async get(ref: Ref): Promise<K8sObject | undefined> {
     const path = await this.path(ref);
-    const answer = await this.api.request('GET', path);
+    const answer = await this.#request('GET', path);
     if (answer.status === 404) return undefined;
     if (answer.status !== 200) throw new ApiFailure(`GET ${path}`, answer);
     return JSON.parse(answer.text) as K8sObject;
@@ -156,7 +159,7 @@ export class K8s implements AsyncDisposable {
   /** Deletes an object; one that is not there is no error. */
   async delete(ref: Ref): Promise<void> {
     const path = await this.path(ref);
-    const answer = await this.api.request('DELETE', path, { body: { propagationPolicy: 'Background' } });
+    const answer = await this.#request('DELETE', path, { body: { propagationPolicy: 'Background' } });
     if (answer.status !== 404 && answer.status >= 300) throw new ApiFailure(`DELETE ${path}`, answer);
   }
 
@@ -235,9 +238,19 @@ export class K8s implements AsyncDisposable {
     return kinds;
   }
 
+  /** A CRD that was just applied answers 429 for a moment ("storage is (re)initializing"); that is no news to a test. */
+  async #request(method: string, path: string, options: Parameters<Api['request']>[2] = {}): Promise<Answer> {
+    const deadline = performance.now() + BUSY_TIMEOUT_MS;
+    for (;;) {
+      const answer = await this.api.request(method, path, options);
+      if (answer.status !== 429 || performance.now() > deadline) return answer;
+      await delay(100);
+    }
+  }
+
   async #expect(method: string, path: string, body?: unknown, contentType?: string): Promise<string> {
     const options = { ...(body === undefined ? {} : { body }), ...(contentType === undefined ? {} : { contentType }) };
-    const answer = await this.api.request(method, path, options);
+    const answer = await this.#request(method, path, options);
     if (answer.status >= 300) throw new ApiFailure(`${method} ${path}`, answer);
     return answer.text;
   }

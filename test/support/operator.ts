@@ -1,14 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ClusterInfo } from './cluster-info.ts';
 import { eventually } from './eventually.ts';
-import { K8s, type K8sObject, type Ref } from './k8s.ts';
+import { K8s, type Ref } from './k8s.ts';
 import { createOperatorAccount, installCrds, type OperatorAccount } from './operator-account.ts';
+import { type LogLine, Run, WatchedK8s } from './operator-run.ts';
 import { makeBucket } from './s3.ts';
 import { parseSamples, type Samples } from './samples.ts';
 
@@ -32,75 +30,8 @@ export interface OperatorOptions {
   main?: string;
 }
 
-/** One line of the operator's log. */
-export type LogLine = { level: string; time: string; msg: string } & Record<string, unknown>;
-
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const START_MS = 60_000;
-const STOP_MS = 20_000;
-const TAIL_LINES = 25;
-
-/** Waits end with the log's tail when the operator dies meanwhile, not with a deadline. */
-class WatchedK8s extends K8s {
-  readonly #died: () => Promise<never>;
-
-  constructor(kubeconfig: string, died: () => Promise<never>) {
-    super(kubeconfig);
-    this.#died = died;
-  }
-
-  override waitFor(...args: Parameters<K8s['waitFor']>): Promise<K8sObject> {
-    return Promise.race([super.waitFor(...args), this.#died()]);
-  }
-
-  override waitGone(...args: Parameters<K8s['waitGone']>): Promise<void> {
-    return Promise.race([super.waitGone(...args), this.#died()]);
-  }
-}
-
-/** One run of the program. */
-class Run {
-  readonly child: ChildProcess;
-  readonly lines: LogLine[] = [];
-  readonly #text: string[] = [];
-  readonly died: Promise<never>;
-  readonly closed: Promise<number | string | null>;
-  /** Set before the end that a test asked for. */
-  expected = false;
-
-  constructor(args: string[], env: Record<string, string>) {
-    this.child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      if (stream) createInterface({ input: stream }).on('line', (line) => this.#take(line));
-    }
-    this.closed = once(this.child, 'close').then(([code, signal]) => code ?? signal);
-    this.died = this.closed.then((code) => {
-      if (this.expected) return new Promise<never>(() => undefined);
-      throw new Error(`the operator ended by itself with ${code}; its last lines:\n${this.tail()}`);
-    });
-    this.died.catch(() => undefined);
-  }
-
-  #take(line: string): void {
-    this.#text.push(line);
-    if (line.startsWith('{')) this.lines.push(JSON.parse(line) as LogLine);
-  }
-
-  tail(): string {
-    return this.#text.slice(-TAIL_LINES).join('\n');
-  }
-
-  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | string | null> {
-    this.expected = true;
-    this.child.kill(signal);
-    const timer = setTimeout(() => this.child.kill('SIGKILL'), STOP_MS);
-    try {
-      return await this.closed;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-}
 
 /** An operator in a process of its own, and a test's hands on what it works with. */
 export class Operator implements AsyncDisposable {

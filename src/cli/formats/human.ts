@@ -11,7 +11,7 @@ export const printable = (text: string): string =>
   text.replaceAll(UNPRINTABLE, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
 
 /** Wraps text in a terminal style, or returns it as it is when colours are off. */
-export const painter =
+const painter =
   (colors: boolean) =>
   (style: Style, text: string): string =>
     colors ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text;

@@ -1,20 +1,17 @@
 import { DEFAULTS } from '../../api/defaults.ts';
-import { ANNOTATIONS, API_VERSION, LABELS, MANAGED_BY } from '../../api/labels.ts';
+import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/labels.ts';
 import type { MarketplaceSource } from '../../api/marketplacesource.ts';
 import { labelValue, skillDirectory, skillObjectName } from '../../api/names.ts';
-import type { Skill, SkillSpec } from '../../api/skill.ts';
+import type { Skill } from '../../api/skill.ts';
 import type { DiscoveredSkill } from '../../marketplace/discover.ts';
-import { canonicalJson, hashOf } from '../hash.ts';
+import { hashOf } from '../hash.ts';
+import { baseLabels, fingerprintOf, type OwnedFields, Ownership } from './owned.ts';
 
-/** The part of a generated Skill that the source controller owns. */
-export interface DesiredSkill {
+/** A generated Skill as the source controller wants it. */
+export interface DesiredSkill extends OwnedFields {
   name: string;
   /** `plugins/docs/skills/pdf`, for messages. */
   path: string;
-  spec: SkillSpec;
-  labels: Record<string, string>;
-  /** Name of the Skill that takes over the bare name. */
-  handover?: string;
 }
 
 /** What one pass does to the Skills of a source. */
@@ -26,37 +23,8 @@ export interface Plan {
   inventory: string;
   /** Number of Skills that stand after the pass. */
   live: number;
-  /** Set when too many vanish at once; `remove` is empty then. */
+  /** Set when too many vanish at once: none of those is in `remove`. */
   blocked?: { names: string[]; vanished: number; total: number };
-}
-
-const fingerprints = new WeakMap<Skill, string>();
-
-const owned = (spec: SkillSpec, labels: Record<string, string>, handover: string | undefined) =>
-  canonicalJson({ spec: { ...spec, suspend: undefined }, labels, handover });
-
-/** What the source controller owns of a Skill in the cache, as text: its labels by the keys that it writes. */
-function fingerprintOf(skill: Skill, labelKeys: string[]): string {
-  const known = fingerprints.get(skill);
-  if (known) return known;
-  const labels: Record<string, string> = {};
-  for (const key of labelKeys) {
-    const value = skill.metadata.labels?.[key];
-    if (value !== undefined) labels[key] = value;
-  }
-  const hash = owned(skill.spec, labels, skill.metadata.annotations?.[ANNOTATIONS.handover]);
-  fingerprints.set(skill, hash);
-  return hash;
-}
-
-/** Labels of every Skill of the source but the plugin's. */
-function baseLabels(source: MarketplaceSource): Record<string, string> {
-  return {
-    ...source.spec.skillTemplate?.labels,
-    [LABELS.source]: labelValue(source.metadata.name),
-    [LABELS.sourceUID]: source.metadata.uid ?? '',
-    [LABELS.managedBy]: MANAGED_BY,
-  };
 }
 
 const inventoryOf = (entries: Iterable<readonly [string, string]>): string =>
@@ -64,19 +32,23 @@ const inventoryOf = (entries: Iterable<readonly [string, string]>): string =>
 
 /** Inventory of the live Skills as the cache shows them; equal to status.inventory when nobody changed a thing. */
 export function liveInventory(source: MarketplaceSource, children: Skill[]): string {
-  const keys = [...Object.keys(baseLabels(source)), LABELS.plugin];
+  const ownership = new Ownership(source);
   return inventoryOf(
     children
       .filter((child) => !child.metadata.deletionTimestamp)
-      .map((child) => [child.metadata.name, fingerprintOf(child, keys)]),
+      .map((child) => [child.metadata.name, ownership.fingerprint(child)]),
   );
 }
 
-/** Hash of the parts of the spec that decide what a pass does, and of the pass's own rules. */
+/** Hash of the parts of the spec that decide what a pass does, and of the pass's own rules; behind the dot which fields it owns. */
 export function observedSpecOf(source: MarketplaceSource): string {
   const { interval, timeout, suspend, ...rest } = source.spec;
-  return hashOf({ rest, rules: 1 });
+  return `${hashOf({ rest, rules: 1 })}.${new Ownership(source).id}`;
 }
+
+/** The last whole pass owned other fields of the Skills than this one. */
+const isReshaped = ({ status }: MarketplaceSource, ownership: Ownership): boolean =>
+  status?.observedSpec !== undefined && !status.observedSpec.endsWith(`.${ownership.id}`);
 
 /** The Skill object of one directory; keeps the recorded commit while the tree is the same, so that the object does not move. */
 function desire(
@@ -162,20 +134,21 @@ export function planSkills(input: PlanInput): Plan {
   const live = new Map(
     input.children.filter((child) => !child.metadata.deletionTimestamp).map((child) => [child.metadata.name, child]),
   );
-  const labelKeys = [...Object.keys(baseLabels(source)), LABELS.plugin];
+  const ownership = new Ownership(source);
   const wanted = wantedSkills(input, live);
   const vanished = [...live.values()].filter((child) => !wanted.has(child.metadata.name));
   const { handovers, settled, gone } = sortVanished(vanished, wanted, live);
   const keep = source.spec.prune?.policy === 'Keep';
   const blocked = !keep && !input.pruneAllowed && pruneBlocked(source, gone.length, live.size);
-  const entries = [...wanted.values(), ...handoversOf(handovers, live, labelKeys)];
-  const remaining = new Map(entries.map((skill) => [skill.name, owned(skill.spec, skill.labels, skill.handover)]));
+  const entries = [...wanted.values(), ...handoversOf(handovers, live, ownership)];
+  const remaining = new Map(entries.map((skill) => [skill.name, fingerprintOf(skill)]));
+  const reshaped = isReshaped(source, ownership);
   const apply = entries.filter((skill) => {
     const now = live.get(skill.name);
-    return !now || fingerprintOf(now, labelKeys) !== remaining.get(skill.name);
+    return !now || reshaped || ownership.fingerprint(now) !== remaining.get(skill.name);
   });
   const stay = keep ? [...settled, ...gone] : blocked ? gone : [];
-  for (const child of stay) remaining.set(child.metadata.name, fingerprintOf(child, labelKeys));
+  for (const child of stay) remaining.set(child.metadata.name, ownership.fingerprint(child));
   return {
     apply,
     remove: [...settled, ...gone].filter((child) => !stay.includes(child)),
@@ -193,23 +166,11 @@ export function planSkills(input: PlanInput): Plan {
   };
 }
 
-function handoversOf(handovers: Map<string, string>, live: Map<string, Skill>, labelKeys: string[]): DesiredSkill[] {
+function handoversOf(handovers: Map<string, string>, live: Map<string, Skill>, ownership: Ownership): DesiredSkill[] {
   return [...handovers].flatMap(([name, handover]) => {
     const child = live.get(name);
-    return child ? [{ ...asDesired(child, labelKeys), handover }] : [];
+    return child ? [{ name, path: child.spec.path, ...ownership.of(child), handover }] : [];
   });
-}
-
-/** What the source controller owns of a Skill in the cache. */
-function asDesired(child: Skill, labelKeys: string[]): DesiredSkill {
-  const { suspend, ...spec } = child.spec;
-  const labels = Object.fromEntries(
-    labelKeys.flatMap((key) => {
-      const value = child.metadata.labels?.[key];
-      return value === undefined ? [] : [[key, value]];
-    }),
-  );
-  return { name: child.metadata.name, path: child.spec.path, spec, labels };
 }
 
 /** The object that is sent with server-side apply. */

@@ -16,12 +16,13 @@ import { type Action, type Context, type Slots, slotsOf } from '../../lifecycle/
 import { transition } from '../../lifecycle/transition.ts';
 import type { TreeSource } from '../../marketplace/port.ts';
 import { RUNTIME_INFO } from '../../protocol/runtime.ts';
+import type { Evaluation } from '../../store/package.types.ts';
 import type { PackageStore } from '../../store/packages.ts';
 import type { Remotes } from '../remotes.ts';
 import { explained } from '../retry-now.ts';
 import { type Expecting, sameFields, writeStatus } from '../status-writer.ts';
 import { SkillContent, type Target } from './content.ts';
-import { type Evaluation, evaluate } from './evaluate.ts';
+import { evaluate } from './evaluate.ts';
 import { skillEvents } from './events.ts';
 import { Names } from './names.ts';
 import { configOf, isCurrentConfig, type SkillSettings } from './settings.ts';

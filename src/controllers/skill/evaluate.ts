@@ -1,12 +1,6 @@
 import type { Compute } from '../../base/compute.ts';
-import type { SkillReport, SkillTree } from '../../protocol/types.ts';
-import type { BuiltPackage } from '../../store/package.types.ts';
-
-/** What the task `evaluate` of src/worker.ts gives: the verdict, and the package of valid content. */
-export interface Evaluation {
-  report: Omit<SkillReport, 'files'>;
-  built?: BuiltPackage;
-}
+import type { SkillTree } from '../../protocol/types.ts';
+import type { Evaluation } from '../../store/package.types.ts';
 
 /** Frontmatter above this size is parsed in a worker: the parser needs over 20 ms for it. */
 const INLINE_FRONTMATTER = 8 * 1024;

@@ -127,6 +127,7 @@ describe('events', () => {
       reportingController: 'test.example/c',
       reportingInstance: 'pod-1',
     });
+    const creates = client.requests.create ?? 0;
     const stop = new AbortController();
     const ended = recorder.run(stop.signal);
     const regarding = (await applyCreate<ConfigMap>(writer, configMap(namespace, 'told'), signal)) as KubeObject;
@@ -155,6 +156,8 @@ describe('events', () => {
     expect(notes[0]).toBe('second');
     expect(notes[1]?.startsWith('see https://***@h/ ä')).toBe(true);
     expect(Buffer.byteLength(notes[1] ?? '')).toBeLessThanOrEqual(1024);
+    // The refused one and the two; the repetitions were not even sent.
+    expect((client.requests.create ?? 0) - creates).toBe(3);
     stop.abort();
     await ended;
   });

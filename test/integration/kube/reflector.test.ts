@@ -111,7 +111,9 @@ describe.concurrent('a reflector on the real API server', () => {
     await put('in', '1', { team: 'b' });
     await eventually(() => cache.size === 1, { what: 'leaving the selector' });
     expect(contents(cache)).toEqual(['in2=1']);
-    await reflector.refresh(`${namespace}/out`, signal);
+    // The stream has not shown a later version than this one's, so only the selector can keep it out.
+    await put('out3', '1', { team: 'b' });
+    await reflector.refresh(`${namespace}/out3`, signal);
     expect(contents(cache)).toEqual(['in2=1']);
   });
 

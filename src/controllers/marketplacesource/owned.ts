@@ -1,0 +1,71 @@
+import { ANNOTATIONS, LABELS, MANAGED_BY } from '../../api/labels.ts';
+import type { MarketplaceSource } from '../../api/marketplacesource.ts';
+import { labelValue } from '../../api/names.ts';
+import type { Skill, SkillSpec } from '../../api/skill.ts';
+import { canonicalJson, hashOf } from '../hash.ts';
+
+/** The part of a generated Skill that the source controller owns. */
+export interface OwnedFields {
+  spec: SkillSpec;
+  labels: Record<string, string>;
+  /** Name of the Skill that takes over the bare name. */
+  handover?: string | undefined;
+}
+
+/** Labels of every Skill of the source but the plugin's. */
+export function baseLabels(source: MarketplaceSource): Record<string, string> {
+  return {
+    ...source.spec.skillTemplate?.labels,
+    [LABELS.source]: labelValue(source.metadata.name),
+    [LABELS.sourceUID]: source.metadata.uid ?? '',
+    [LABELS.managedBy]: MANAGED_BY,
+  };
+}
+
+/** Fields of the spec that a template may set; where it does not, they are the person's who sets them. */
+const TEMPLATE_FIELDS = ['deletionPolicy', 'versionHistoryLimit'] as const;
+
+/** Which fields of its Skills a source owns; follows from its template. */
+export class Ownership {
+  /** Changes when a field joins or leaves: then every Skill has to be applied, since a field that left shows in none of the others. */
+  readonly id: string;
+  readonly #labels: string[];
+  readonly #foreign: string[];
+
+  constructor(source: MarketplaceSource) {
+    const template = source.spec.skillTemplate;
+    this.#labels = [...Object.keys(baseLabels(source)), LABELS.plugin].sort();
+    // suspend is never the controller's.
+    this.#foreign = ['suspend', ...TEMPLATE_FIELDS.filter((field) => template?.[field] === undefined)];
+    this.id = hashOf({ labels: this.#labels, foreign: this.#foreign }).slice(0, 8);
+  }
+
+  /** What the source owns of a Skill in the cache. */
+  of(skill: Skill): OwnedFields {
+    const { labels = {}, annotations } = skill.metadata;
+    const spec = Object.entries(skill.spec).filter(([field]) => !this.#foreign.includes(field));
+    return {
+      spec: Object.fromEntries(spec) as SkillSpec,
+      labels: Object.fromEntries(
+        this.#labels.flatMap((key) => (labels[key] === undefined ? [] : [[key, labels[key]]])),
+      ),
+      handover: annotations?.[ANNOTATIONS.handover],
+    };
+  }
+
+  /** The same as text, to compare. */
+  fingerprint(skill: Skill): string {
+    const known = fingerprints.get(skill);
+    if (known?.id === this.id) return known.text;
+    const text = fingerprintOf(this.of(skill));
+    fingerprints.set(skill, { id: this.id, text });
+    return text;
+  }
+}
+
+/** Objects of a cache never change, so each is looked at once. */
+const fingerprints = new WeakMap<Skill, { id: string; text: string }>();
+
+/** Owned fields as text; equal texts need no apply. */
+export const fingerprintOf = ({ spec, labels, handover }: OwnedFields): string =>
+  canonicalJson({ spec, labels, handover });

@@ -1,0 +1,397 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ANNOTATIONS, LABELS } from '../../../src/api/labels.ts';
+import type { MarketplaceSource } from '../../../src/api/marketplacesource.ts';
+import type { Skill } from '../../../src/api/skill.ts';
+import {
+  isControlledBy,
+  liveInventory,
+  observedSpecOf,
+  type Plan,
+  planSkills,
+} from '../../../src/controllers/marketplacesource/plan.ts';
+import type { DiscoveredSkill } from '../../../src/marketplace/discover.ts';
+import { applied, directory, served, source } from './objects.ts';
+
+const C1 = '1'.repeat(40);
+const C2 = '2'.repeat(40);
+
+interface PassInput {
+  owner?: MarketplaceSource;
+  children?: Skill[];
+  found: DiscoveredSkill[];
+  commit?: string;
+  pruneAllowed?: boolean;
+}
+
+const plan = ({ owner = source(), children = [], found, commit = C1, pruneAllowed = false }: PassInput): Plan =>
+  planSkills({ source: owner, children, found, commit, pruneAllowed });
+
+/** The children after the plan was carried out. */
+function after(owner: MarketplaceSource, children: Skill[], { apply, remove }: Plan): Skill[] {
+  const left = new Map(children.map((child) => [child.metadata.name, child]));
+  for (const { metadata } of remove) left.delete(metadata.name);
+  for (const desired of apply) left.set(desired.name, applied(owner, desired, left.get(desired.name)));
+  return [...left.values()];
+}
+
+/** Children as a first pass over these directories leaves them. */
+function standing(found: DiscoveredSkill[], owner = source()): Skill[] {
+  return after(owner, [], plan({ owner, found }));
+}
+
+const names = (list: { name: string }[]) => list.map(({ name }) => name);
+const removed = ({ remove }: Plan) => remove.map(({ metadata }) => metadata.name);
+const serving = (child: Skill): Skill => ({ ...child, status: { ...child.status, served: served() } });
+const of = (count: number, plugin = 'docs') =>
+  Array.from({ length: count }, (_, i) => directory(`${plugin}/skill-${i}`, `tree-${i}`));
+
+describe('planSkills', () => {
+  it('makes a Skill of every directory with a SKILL.md', () => {
+    const { apply, remove, live, blocked } = plan({
+      found: [directory('docs/pdf', 't1'), directory('docs/odt', 't2')],
+    });
+    expect(names(apply)).toEqual(['team.docs.pdf', 'team.docs.odt']);
+    expect([remove, live, blocked]).toEqual([[], 2, undefined]);
+    expect(apply[0]).toMatchInlineSnapshot(`
+      {
+        "labels": {
+          "app.kubernetes.io/managed-by": "skill-operator",
+          "skills.tfrobot.io/plugin": "docs",
+          "skills.tfrobot.io/source": "team",
+          "skills.tfrobot.io/source-uid": "source-uid",
+        },
+        "name": "team.docs.pdf",
+        "path": "plugins/docs/skills/pdf",
+        "spec": {
+          "path": "plugins/docs/skills/pdf",
+          "plugin": "docs",
+          "revision": {
+            "commit": "1111111111111111111111111111111111111111",
+            "tree": "t1",
+          },
+          "source": {
+            "marketplaceRef": {
+              "name": "team",
+            },
+          },
+        },
+      }
+    `);
+  });
+
+  it('does nothing about a directory whose tree stayed, whatever the commit', () => {
+    const found = [directory('docs/pdf', 't1')];
+    const { apply, remove, live } = plan({ children: standing(found), found, commit: C2 });
+    expect([apply, remove, live]).toEqual([[], [], 1]);
+  });
+
+  it('moves exactly the Skill whose tree moved', () => {
+    const children = standing([directory('docs/pdf', 't1'), directory('docs/odt', 't2')]);
+    const { apply } = plan({ children, found: [directory('docs/pdf', 't1'), directory('docs/odt', 't3')], commit: C2 });
+    expect(apply.map(({ name, spec }) => [name, spec.revision])).toEqual([
+      ['team.docs.odt', { commit: C2, tree: 't3' }],
+    ]);
+  });
+
+  it('keeps the Skill of a directory that lost its SKILL.md and makes none of a new one without', () => {
+    const children = standing([directory('docs/pdf', 't1')]);
+    const found = [directory('docs/pdf', 't9', false), directory('docs/notes', 't8', false)];
+    const { apply, remove } = plan({ children, found, commit: C2 });
+    expect(apply.map(({ name, spec }) => [name, spec.revision?.tree])).toEqual([['team.docs.pdf', 't9']]);
+    expect(remove).toEqual([]);
+  });
+
+  it('removes the Skill of a directory that vanished', () => {
+    const found = of(4);
+    const result = plan({ children: standing(found), found: found.slice(1) });
+    expect(removed(result)).toEqual(['team.docs.skill-0']);
+    expect(result.live).toBe(3);
+  });
+
+  it.each([
+    { title: 'three of three', total: 3, gone: 3, blocked: false },
+    { title: 'four of four', total: 4, gone: 4, blocked: true },
+    { title: 'half of eight', total: 8, gone: 4, blocked: false },
+    { title: 'more than half of nine', total: 9, gone: 5, blocked: true },
+    { title: 'all of forty', total: 40, gone: 40, blocked: true },
+    { title: 'four of four with maxPercent 100', total: 4, gone: 4, blocked: false, prune: { maxPercent: 100 } },
+    { title: 'four of a hundred with maxPercent 0', total: 100, gone: 4, blocked: true, prune: { maxPercent: 0 } },
+    { title: 'three of a hundred with maxPercent 0', total: 100, gone: 3, blocked: false, prune: { maxPercent: 0 } },
+    { title: 'four of four, allowed', total: 4, gone: 4, blocked: false, pruneAllowed: true },
+    { title: 'four of four with policy Keep', total: 4, gone: 4, blocked: false, prune: { policy: 'Keep' as const } },
+  ])('guards the prune: $title', ({ total, gone, blocked, prune, pruneAllowed = false }) => {
+    const owner = source(prune ? { prune } : {});
+    const found = of(total);
+    const children = standing(found, owner);
+    const result = plan({ owner, children, found: found.slice(gone), pruneAllowed });
+    const keep = prune && 'policy' in prune;
+    expect(result.remove).toHaveLength(blocked || keep ? 0 : gone);
+    expect(result.live).toBe(blocked || keep ? total : total - gone);
+    expect(result.blocked).toEqual(
+      blocked
+        ? { names: found.slice(0, Math.min(gone, 10)).map(({ path }) => path), vanished: gone, total }
+        : undefined,
+    );
+  });
+
+  it('goes on with all other Skills while the prune is blocked', () => {
+    const found = of(6);
+    const next = [directory('docs/skill-5', 'moved'), directory('docs/new', 't')];
+    const result = plan({ children: standing(found), found: next, commit: C2 });
+    expect(result.blocked?.vanished).toBe(5);
+    expect(names(result.apply)).toEqual(['team.docs.skill-5', 'team.docs.new']);
+    expect(result.live).toBe(7);
+  });
+
+  it('counts no Skill that is being deleted already', () => {
+    const children = standing(of(4)).map((child) => ({
+      ...child,
+      metadata: { ...child.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' },
+    }));
+    const result = plan({ children, found: of(4) });
+    expect([removed(result), result.apply.length, result.blocked]).toEqual([[], 4, undefined]);
+  });
+
+  describe('a skill that moves to another plugin', () => {
+    const before = [directory('docs/pdf', 't1'), directory('docs/odt', 't2')];
+    const found = [directory('office/pdf', 't1'), directory('docs/odt', 't2')];
+
+    it('hands its name over and stays until the new one serves', () => {
+      const children = standing(before).map(serving);
+      const result = plan({ children, found, commit: C2 });
+      expect(result.remove).toEqual([]);
+      expect(result.apply.map(({ name, handover }) => [name, handover])).toEqual([
+        ['team.office.pdf', undefined],
+        ['team.docs.pdf', 'team.office.pdf'],
+      ]);
+      const left = after(source(), children, result);
+      expect(left.find(({ metadata }) => metadata.name === 'team.docs.pdf')?.metadata.annotations).toEqual({
+        [ANNOTATIONS.handover]: 'team.office.pdf',
+      });
+    });
+
+    it('goes once the new one serves, without asking the guard', () => {
+      const children = after(
+        source(),
+        standing(before).map(serving),
+        plan({ children: standing(before).map(serving), found }),
+      );
+      const ready = children.map((child) => (child.metadata.name === 'team.office.pdf' ? serving(child) : child));
+      const result = plan({ children: ready, found });
+      expect([removed(result), result.apply]).toEqual([['team.docs.pdf'], []]);
+    });
+
+    it('goes at once when it serves nothing', () => {
+      expect(removed(plan({ children: standing(before), found }))).toEqual(['team.docs.pdf']);
+    });
+
+    it('is not counted by the guard', () => {
+      const many = of(8);
+      const children = standing(many).map(serving);
+      const result = plan({ children, found: of(8, 'office') });
+      expect([result.blocked, result.remove, result.live]).toEqual([undefined, [], 16]);
+    });
+
+    it('loses the mark when its directory returns', () => {
+      const owner = source();
+      const moved = after(
+        owner,
+        standing(before).map(serving),
+        plan({ children: standing(before).map(serving), found }),
+      );
+      const result = plan({ children: moved, found: before });
+      expect(result.apply.map(({ name, handover }) => [name, handover])).toContainEqual(['team.docs.pdf', undefined]);
+      expect(removed(result)).toEqual(['team.office.pdf']);
+    });
+
+    it('stays with the heir that it named when two directories of the name exist', () => {
+      const children = standing(before).map(serving);
+      const two = [...found, directory('aaa/pdf', 't1')];
+      const first = after(source(), children, plan({ children, found }));
+      const { apply } = plan({ children: first, found: two });
+      expect(names(apply)).toEqual(['team.aaa.pdf']);
+    });
+  });
+
+  describe('what the source does not own', () => {
+    const found = [directory('docs/pdf', 't1')];
+    const change = (edit: (child: Skill) => Skill) => standing(found).map((child) => edit(structuredClone(child)));
+
+    it.each<[string, (child: Skill) => Skill]>([
+      ['suspend', (child) => ({ ...child, spec: { ...child.spec, suspend: true } })],
+      [
+        'a label',
+        ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: { ...metadata.labels, team: 'x' } } }),
+      ],
+      ['deletionPolicy', (child) => ({ ...child, spec: { ...child.spec, deletionPolicy: 'Orphan' } })],
+      ['versionHistoryLimit', (child) => ({ ...child, spec: { ...child.spec, versionHistoryLimit: 3 } })],
+      [
+        'an annotation',
+        ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, annotations: { note: 'x' } } }),
+      ],
+    ])('is left to the person who set it, and read as no drift: %s', (_, edit) => {
+      const children = change(edit);
+      const result = plan({ children, found });
+      expect(result.apply).toEqual([]);
+      expect(result.inventory).toBe(liveInventory(source(), children));
+    });
+
+    it.each<[string, (child: Skill) => Skill]>([
+      ['the path', (child) => ({ ...child, spec: { ...child.spec, path: 'plugins/docs/skills/other' } })],
+      ['the tree', (child) => ({ ...child, spec: { ...child.spec, revision: { commit: C1, tree: 'other' } } })],
+      ['the plugin', (child) => ({ ...child, spec: { ...child.spec, plugin: 'other' } })],
+      [
+        'an own label',
+        ({ metadata, ...rest }) => ({
+          ...rest,
+          metadata: { ...metadata, labels: { ...metadata.labels, [LABELS.plugin]: 'x' } },
+        }),
+      ],
+      ['a lost label', ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: {} } })],
+    ])('but what it owns is put right: %s', (_, edit) => {
+      const children = change(edit);
+      expect(names(plan({ children, found }).apply)).toEqual(['team.docs.pdf']);
+    });
+  });
+
+  describe('skillTemplate', () => {
+    const found = [directory('docs/pdf', 't1')];
+    const full = source({
+      skillTemplate: { labels: { team: 'docs' }, deletionPolicy: 'Orphan', versionHistoryLimit: 2 },
+    });
+
+    it('is copied to every Skill', () => {
+      const [child] = standing(found, full);
+      expect(child?.metadata.labels).toMatchObject({ team: 'docs' });
+      expect(child?.spec).toMatchObject({ deletionPolicy: 'Orphan', versionHistoryLimit: 2 });
+    });
+
+    it('cannot overrule the labels of the operator', () => {
+      const [child] = standing(found, source({ skillTemplate: { labels: { [LABELS.source]: 'other' } } }));
+      expect(child?.metadata.labels?.[LABELS.source]).toBe('team');
+    });
+
+    it.each([
+      ['a label', { deletionPolicy: 'Orphan', versionHistoryLimit: 2 } as const],
+      ['deletionPolicy', { labels: { team: 'docs' }, versionHistoryLimit: 2 }],
+      ['versionHistoryLimit', { labels: { team: 'docs' }, deletionPolicy: 'Orphan' } as const],
+    ])('takes %s back from every Skill when it is taken out', (_, skillTemplate) => {
+      const before = source(full.spec, { status: { observedSpec: observedSpecOf(full) } });
+      const now = { ...before, spec: source({ skillTemplate }).spec };
+      const children = standing(found, full);
+      expect(names(plan({ owner: now, children, found }).apply)).toEqual(['team.docs.pdf']);
+    });
+  });
+});
+
+describe('the inventory', () => {
+  const plugin = fc.constantFrom('docs', 'office', 'media');
+  const listing = fc.uniqueArray(
+    fc.record({
+      plugin,
+      skill: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+      tree: fc.constantFrom('t1', 't2'),
+      has: fc.boolean(),
+    }),
+    { selector: ({ plugin: p, skill: s }) => `${p}/${s}`, maxLength: 12 },
+  );
+  const toFound = (list: { plugin: string; skill: string; tree: string; has: boolean }[]) =>
+    list.map(({ plugin: p, skill: s, tree, has }) => directory(`${p}/${s}`, tree, has));
+  const policy = fc.constantFrom<MarketplaceSource['spec']>(
+    source().spec,
+    source({ prune: { policy: 'Keep' } }).spec,
+    source({ prune: { maxPercent: 0 } }).spec,
+    source({ skillTemplate: { labels: { team: 'x' }, versionHistoryLimit: 0 } }).spec,
+  );
+
+  it('of the plan is the one of the Skills that it leaves, and a second pass changes nothing', () => {
+    fc.assert(
+      fc.property(
+        listing,
+        listing,
+        policy,
+        fc.array(fc.nat(11), { maxLength: 6 }),
+        fc.boolean(),
+        (one, two, spec, who, pruneAllowed) => {
+          const owner = source(spec);
+          const first = standing(toFound(one), owner).map((child, i) => (who.includes(i) ? serving(child) : child));
+          const result = plan({ owner, children: first, found: toFound(two), commit: C2, pruneAllowed });
+          const left = after(owner, first, result);
+          expect(liveInventory(owner, left)).toBe(result.inventory);
+          expect(left).toHaveLength(result.live);
+          const again = plan({ owner, children: left, found: toFound(two), commit: C2, pruneAllowed });
+          expect([again.apply, again.inventory]).toEqual([[], result.inventory]);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('and the plan do not depend on the order of children and directories', () => {
+    fc.assert(
+      fc.property(listing, listing, fc.infiniteStream(fc.nat()), (one, two, stream) => {
+        const shuffled = <T>(list: T[]): T[] =>
+          list
+            .map((item) => ({ item, rank: stream.next().value as number }))
+            .sort((a, b) => a.rank - b.rank)
+            .map(({ item }) => item);
+        const children = standing(toFound(one)).map(serving);
+        const [a, b] = [
+          plan({ children, found: toFound(two), commit: C2 }),
+          plan({ children: shuffled(children), found: shuffled(toFound(two)), commit: C2 }),
+        ];
+        const sorted = <T extends { name: string }>(list: T[]) => [...list].sort((x, y) => (x.name < y.name ? -1 : 1));
+        expect(sorted(a.apply)).toEqual(sorted(b.apply));
+        expect(removed(a).sort()).toEqual(removed(b).sort());
+        expect(a.inventory).toBe(b.inventory);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('leaves out Skills that are being deleted', () => {
+    const children = standing(of(2));
+    const [first, second] = children as [Skill, Skill];
+    const dying = { ...second, metadata: { ...second.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
+    expect(liveInventory(source(), [first, dying])).toBe(liveInventory(source(), [first]));
+  });
+});
+
+describe('observedSpecOf', () => {
+  it('moves with what decides a pass and not with how often it runs', () => {
+    const base = observedSpecOf(source());
+    expect(observedSpecOf(source({ interval: '1h', timeout: '9s', suspend: true }))).toBe(base);
+    for (const spec of [{ include: ['docs/*'] }, { ref: { branch: 'x' } }, { prune: { maxPercent: 1 } }]) {
+      expect(observedSpecOf(source(spec))).not.toBe(base);
+    }
+  });
+});
+
+describe('isControlledBy', () => {
+  const [child] = standing([directory('docs/pdf', 't')]) as [Skill];
+  it.each([
+    ['its own source', child, source(), true],
+    [
+      'a source of the same name with another uid',
+      child,
+      source({}, { metadata: { name: 'team', uid: 'new' } }),
+      false,
+    ],
+    ['no owner', { ...child, metadata: { ...child.metadata, ownerReferences: [] } }, source(), false],
+    [
+      'an owner that does not control it',
+      {
+        ...child,
+        metadata: {
+          ...child.metadata,
+          ownerReferences: child.metadata.ownerReferences?.map((ref) => ({ ...ref, controller: false })) ?? [],
+        },
+      },
+      source(),
+      false,
+    ],
+  ])('%s', (_, object, owner, expected) => {
+    expect(isControlledBy(object, owner)).toBe(expected);
+  });
+});
