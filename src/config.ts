@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { parse as parseYaml } from 'yaml';
+import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { holdSecret } from './base/redact.ts';
 
@@ -133,7 +133,7 @@ export function loadConfig(argv: string[], env: NodeJS.ProcessEnv = process.env)
   });
   if (values.help) return { help: true };
   const file = (values as Record<string, string | undefined>).config;
-  const raw = (file ? (parseYaml(readFileSync(file, 'utf8')) ?? {}) : {}) as Record<string, unknown>;
+  const raw = file ? readSettingsFile(file) : {};
   for (const [path, name] of SECRET_ENV) {
     const value = env[ENV_PREFIX + name];
     if (value) setPath(raw, path, value);
@@ -146,12 +146,37 @@ export function loadConfig(argv: string[], env: NodeJS.ProcessEnv = process.env)
   return { config: parseConfig(raw) };
 }
 
+const unusable = (lines: string[]): Error =>
+  new Error(
+    `the configuration cannot be used:\n${lines.map((line) => `  ${line}`).join('\n')}\nsee skill-operator --help`,
+  );
+
+/** The settings of a YAML file; never repeats its text, which may hold the S3 key. */
+function readSettingsFile(file: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw unusable([`${file}: cannot be read (${(error as NodeJS.ErrnoException).code})`]);
+  }
+  const document = parseDocument(text, { prettyErrors: false });
+  const [problem] = document.errors;
+  if (problem) {
+    const line = text.slice(0, problem.pos[0]).split('\n').length;
+    throw unusable([`${file}: line ${line} is not valid YAML (${problem.code})`]);
+  }
+  const settings: unknown = document.toJS() ?? {};
+  if (typeof settings !== 'object' || settings === null || Array.isArray(settings)) {
+    throw unusable([`${file}: config must be a mapping of settings, like "logLevel: debug"`]);
+  }
+  return settings as Record<string, unknown>;
+}
+
 /** Checks raw settings; secrets are registered with the redactor. */
 export function parseConfig(raw: unknown): Config {
   const parsed = Schema.safeParse(raw);
   if (!parsed.success) {
-    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.') || 'config'}: ${issue.message}`);
-    throw new Error(`the configuration cannot be used:\n${lines.join('\n')}\nsee skill-operator --help`);
+    throw unusable(parsed.error.issues.map((issue) => `${issue.path.join('.') || 'config'}: ${issue.message}`));
   }
   holdSecret(parsed.data.store.secretKey);
   return freeze(parsed.data);

@@ -45,9 +45,11 @@ export function onSkillChange(change: Change<Skill>, names: Names, queues: Queue
   }
   if (type === 'deleted') names.release(object);
   else names.settle(object);
-  const facts = nameFacts(type === 'deleted' ? undefined : object);
-  if (!initial && facts !== nameFacts(old)) {
-    for (const peer of names.peers(object)) queues.skill.add(keyOf(peer));
+  const [before, after] = type === 'deleted' ? [object, undefined] : [old, object];
+  if (!initial && nameFacts(before) !== nameFacts(after)) {
+    // A Skill whose path moved frees one name and wants another.
+    const peers = [before, after].flatMap((state) => (state ? names.peers(state) : []));
+    for (const key of new Set(peers.map(keyOf))) queues.skill.add(key);
   }
   const owner = sourceKeyOf(object);
   if (owner) queues.counts.add(owner);

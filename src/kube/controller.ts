@@ -17,7 +17,7 @@ const GRACE_MS = 15_000;
 export type Outcome = 'success' | 'Stalled' | 'Waiting' | 'Retry' | 'panic';
 
 /** A cache whose own writes hold a key back, and the live read that ends the wait where the cache is late. */
-export interface Settles {
+interface Settles {
   cache: {
     pending(waiter: Key): { keys: Key[]; since: number } | undefined;
     onSettled(listener: (waiter: Key) => void): void;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
@@ -110,7 +111,10 @@ export class Reflector<T extends KubeObject> {
   async #list(state: ReflectorState, signal: AbortSignal): Promise<ReflectorState> {
     try {
       const { items, resourceVersion } = await this.#pages(signal);
-      for (const change of this.#options.cache.replace(items, resourceVersion)) this.#emit(change);
+      for (const changes of this.#options.cache.replace(items, resourceVersion)) {
+        for (const change of changes) this.#emit(change);
+        await setImmediate(undefined, { signal });
+      }
       this.#synced.resolve();
       return step(state, { type: 'listed', resourceVersion }, this.#random());
     } catch (error) {

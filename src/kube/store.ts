@@ -25,6 +25,8 @@ export interface CacheOptions<T extends KubeObject> {
 
 type Index<T extends KubeObject> = { values: (object: T) => readonly string[]; keys: Map<string, Set<Key>> };
 
+/** Changes per slice of a list: a few milliseconds. */
+const SLICE = 250;
 const NAMESPACE = '\0namespace';
 
 /** Objects of one resource as the reflector last saw them, with indexes and the own writes not seen yet. */
@@ -111,11 +113,14 @@ export class Cache<T extends KubeObject> implements Store<T> {
     return change;
   }
 
-  /** Replaces everything by a complete list taken at `resourceVersion`; returns the difference, deletions included. */
-  replace(objects: readonly T[], resourceVersion: string): Change<T>[] {
-    const changes: Change<T>[] = [];
+  /**
+   * Replaces everything by a complete list taken at `resourceVersion`, in slices between which the caller may let other work
+   * run; yields the differences, deletions last. At no moment is an object missing that both the old state and the list have.
+   */
+  *replace(objects: readonly T[], resourceVersion: string): Generator<Change<T>[]> {
     const listed = new Set<Key>();
     const initial = !this.#synced;
+    let changes: Change<T>[] = [];
     for (const object of objects) {
       const key = keyOf(object);
       listed.add(key);
@@ -123,15 +128,14 @@ export class Cache<T extends KubeObject> implements Store<T> {
       if (old && reaches(old.metadata.resourceVersion, object.metadata.resourceVersion ?? '')) continue;
       this.#set(key, object, old);
       changes.push({ type: old ? 'updated' : 'added', key, object, initial, ...(old ? { old } : {}) });
+      if (changes.length < SLICE) continue;
+      yield changes;
+      changes = [];
     }
-    for (const [key, old] of this.#objects) {
-      // What a live read brought in after the list was taken stays.
-      const later = (compareVersions(old.metadata.resourceVersion ?? '', resourceVersion) ?? 0) > 0;
-      if (!listed.has(key) && !later) changes.push(this.#drop(key, old));
-    }
+    changes = changes.concat(this.#dropUnlisted(listed, resourceVersion));
     this.#synced = true;
     this.advance(resourceVersion);
-    return changes;
+    yield changes;
   }
 
   /** A bookmark or a list: the cache shows everything up to `resourceVersion`. */
@@ -177,6 +181,17 @@ export class Cache<T extends KubeObject> implements Store<T> {
         else keys.set(value, new Set([key]));
       }
     }
+  }
+
+  #dropUnlisted(listed: ReadonlySet<Key>, resourceVersion: string): Change<T>[] {
+    const gone: Change<T>[] = [];
+    for (const [key, old] of this.#objects) {
+      if (listed.has(key)) continue;
+      // What a live read brought in after the list was taken stays.
+      const later = (compareVersions(old.metadata.resourceVersion ?? '', resourceVersion) ?? 0) > 0;
+      if (!later) gone.push(this.#drop(key, old));
+    }
+    return gone;
   }
 
   #drop(key: Key, old: T): Change<T> {

@@ -20,6 +20,9 @@ interface Rule {
   retryAfterMs?: number;
 }
 
+/** Stands in for the words of a process that a signal ended. */
+export const KILLED = 'git was ended by a signal';
+
 const RATE_LIMIT_PAUSE_MS = 60_000;
 
 const at = ({ remote }: GitFailure) => {
@@ -152,6 +155,13 @@ const RULES: Rule[] = [
     policy: 'Stalled',
     reason: 'GitOperationFailed',
     message: (f) => `${at(f)} serves the repository as plain files: only Git's smart HTTP protocol is supported`,
+  },
+  {
+    pattern: new RegExp(`^${KILLED}$`, 'm'),
+    policy: 'Retry',
+    reason: 'GitOperationFailed',
+    message: () =>
+      "git was killed before it finished: the operator tries again by itself; if it stays, raise the operator's memory limit",
   },
   {
     pattern: /spawn \S+ ENOENT/,

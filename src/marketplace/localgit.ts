@@ -47,7 +47,7 @@ async function output(options: LocalGitOptions, args: string[], signal: AbortSig
 }
 
 /** Groups the records of `git ls-files -s -z` (paths relative to the directory) into one listing per directory. */
-export function parseIndex(records: Buffer): Map<string, TreeEntry[]> {
+function parseIndex(records: Buffer): Map<string, TreeEntry[]> {
   const trees = new Map<string, TreeEntry[]>();
   const known = new Set<string>();
   for (let at = 0; at < records.length; ) {

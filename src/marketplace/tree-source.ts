@@ -193,8 +193,17 @@ export class GitTreeSource implements TreeSource {
       if (mirror === keep || mirror.busy) continue;
       total -= mirror.bytes;
       this.#mirrors.delete(name);
-      await mirror.discard();
       this.#options.log.info({ mirror: name }, 'mirror removed: the disk limit is reached');
+      await this.#discard(name, mirror);
+    }
+  }
+
+  /** What cannot be removed now goes at the next start. */
+  async #discard(name: string, mirror: Mirror): Promise<void> {
+    try {
+      await mirror.discard();
+    } catch (error) {
+      this.#options.log.warn({ mirror: name, err: error }, 'mirror not removed');
     }
   }
 
@@ -210,9 +219,7 @@ export class GitTreeSource implements TreeSource {
         continue;
       }
       this.#mirrors.delete(name);
-      mirror
-        .discard()
-        .catch((error: unknown) => this.#options.log.warn({ mirror: name, err: error }, 'mirror not removed'));
+      void this.#discard(name, mirror);
     }
     if (Number.isFinite(next)) this.#cancelSweep = this.#options.clock.after(next, () => this.#sweep());
   }

@@ -1,6 +1,7 @@
-/** A program that starts a cluster, prints what `startCluster` gave and then waits: for tests that kill the starter. */
+/** A program that starts a cluster, prints what `startCluster` said and gave, and then waits: for tests that kill the starter. */
 import { startCluster } from '../cluster/start.ts';
 
-const { info, ownerPid } = await startCluster({ kubeconfig: '' });
-console.log(JSON.stringify({ info, ownerPid }));
+const said: string[] = [];
+const { info, ownerPid } = await startCluster({ kubeconfig: '', say: (line) => said.push(line) });
+console.log(JSON.stringify({ info, ownerPid, said }));
 process.stdin.resume();

@@ -157,7 +157,11 @@ export function planSkills(input: PlanInput): Plan {
     ...(blocked
       ? {
           blocked: {
-            names: gone.slice(0, 10).map((child) => child.spec.path),
+            // Sorted, so that the message does not change with the order of the cache.
+            names: gone
+              .map((child) => child.spec.path)
+              .sort()
+              .slice(0, 10),
             vanished: gone.length,
             total: live.size,
           },

@@ -24,6 +24,7 @@ import { type Expecting, sameFields, writeStatus } from '../status-writer.ts';
 import { SkillContent, type Target } from './content.ts';
 import { evaluate } from './evaluate.ts';
 import { skillEvents } from './events.ts';
+import { BackgroundLane } from './lane.ts';
 import { Names } from './names.ts';
 import { configOf, isCurrentConfig, type SkillSettings } from './settings.ts';
 import { type Evaluated, nextStatus, SKILL_STATUS_FIELDS } from './status.ts';
@@ -47,8 +48,6 @@ export interface SkillDeps {
   wake: (key: Key) => void;
 }
 
-/** Re-evaluations after a change of settings or rules start at most twenty times a second. */
-const BACKGROUND_GAP_MS = 50;
 /** A Skill behind an unvalidated peer is woken by it; this is for a wake that got lost. */
 const PEER_LOOK_MS = 60_000;
 const JITTER = 0.1;
@@ -71,13 +70,14 @@ export class SkillController {
   readonly #content: SkillContent;
   readonly #store: Wire;
   readonly #writer: Writer;
-  #backgroundSlot = 0;
+  readonly #lane: BackgroundLane;
 
   constructor(deps: SkillDeps) {
     this.#deps = deps;
     this.names = new Names(deps.skills);
     this.#content = new SkillContent(deps);
     this.#store = new Wire(deps.clock, deps.wake);
+    this.#lane = new BackgroundLane(deps.clock);
     this.#writer = { api: deps.api, resource: SKILLS, fieldManager: FIELD_MANAGERS.skill };
   }
 
@@ -95,6 +95,7 @@ export class SkillController {
     if (!skill || skill.metadata.deletionTimestamp) {
       this.#deps.remotes.forget('skill', key);
       this.#store.forget(key);
+      this.#lane.leave(key);
       if (skill) this.names.release(skill);
       return {};
     }
@@ -131,10 +132,9 @@ export class SkillController {
     }
     const verdict = this.names.verdict(skill);
     if (verdict.kind === 'wait') return { requeueAfterMs: PEER_LOOK_MS };
-    if (due === 'settings') {
-      const wait = this.#backgroundTurn();
-      if (wait > 0) return { requeueAfterMs: wait };
-    }
+    const wait = due === 'settings' ? this.#lane.enter(keyOf(skill)) : 0;
+    if (wait > 0) return { requeueAfterMs: wait };
+    this.#lane.leave(keyOf(skill));
     this.#store.enter(keyOf(skill));
     await this.#evaluate(pass, target, due === 'request', signal);
     return undefined;
@@ -153,18 +153,6 @@ export class SkillController {
     // The commit of the last evaluation: a commit that leaves this directory alone changes nothing in the status.
     const before = skill.status?.conditions?.find(({ type, status }) => type === 'Fetched' && status === 'True');
     return before && target.tree !== undefined ? before.message : target.revision;
-  }
-
-  /** Milliseconds to wait for a turn in the background lane; 0: it is now. */
-  #backgroundTurn(): number {
-    const now = this.#deps.clock.monotonic();
-    if (this.#backgroundSlot <= now) {
-      this.#backgroundSlot = now + BACKGROUND_GAP_MS;
-      return 0;
-    }
-    const wait = this.#backgroundSlot - now;
-    this.#backgroundSlot += BACKGROUND_GAP_MS;
-    return wait;
   }
 
   async #evaluate(pass: Pass, target: Target, verify: boolean, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +16,13 @@ import { makeBucket, readObject, s3Client } from '../../support/s3.ts';
 
 const HOLDER = fileURLToPath(new URL('../../support/hold-cluster.ts', import.meta.url));
 const shared = inject('cluster');
+
+interface Held {
+  child: ChildProcess;
+  info: ClusterInfo;
+  ownerPid: number;
+  said: string[];
+}
 
 /** Pids of all processes whose command line names the run directory. */
 function processesOf(runDir: string): number[] {
@@ -62,6 +70,14 @@ describe.skipIf(shared.auditLog === undefined)('startCluster', () => {
   let one: Cluster;
   let two: Cluster;
   const children: ChildProcess[] = [];
+  /** Starts a cluster in another process, with its run directories in a folder of choice. */
+  const hold = async (folder: string): Promise<Held> => {
+    const env = { ...process.env, TMPDIR: folder };
+    const child = spawn(process.execPath, [HOLDER], { stdio: ['pipe', 'pipe', 'inherit'], env });
+    children.push(child);
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    return { ...(JSON.parse(line) as Omit<Held, 'child'>), child };
+  };
   beforeAll(async () => {
     const both = await Promise.all([startCluster({ kubeconfig: '' }), startCluster({ kubeconfig: '' })]);
     [one, two] = both;
@@ -109,29 +125,32 @@ describe.skipIf(shared.auditLog === undefined)('startCluster', () => {
     await one.stop();
   });
 
-  test('is swept by the next start when the process that owns it was killed; that of others is left alone', async () => {
-    const { runDir } = two.info;
-    const recorded = recordedProcesses(runDir);
-    process.kill(two.ownerPid, 'SIGKILL');
-    await eventually(() => !existsSync(`/proc/${two.ownerPid}`), { what: 'the end of the owner' });
-    expect(recorded.filter(isAlive)).toEqual(recorded);
-
-    const next = await startCluster({ kubeconfig: '' });
+  test('is swept by the next start when the process that owns it was killed; one that lives is left alone', async () => {
+    // A folder of its own, so that no other start on this machine sweeps first.
+    const folder = mkdtempSync(join(tmpdir(), 'skill-operator-sweep-'));
     try {
-      await expectNothingLeft(runDir, recorded);
-      expect(existsSync(shared.runDir)).toBe(true);
-      await using k8s = new K8s(next.info.kubeconfig);
-      await k8s.createNamespace('works');
+      const [killed, living] = await Promise.all([hold(folder), hold(folder)]);
+      const recorded = recordedProcesses(killed.info.runDir);
+      process.kill(killed.ownerPid, 'SIGKILL');
+      await eventually(() => !existsSync(`/proc/${killed.ownerPid}`), { what: 'the end of the owner' });
+      expect(recorded.length).toBeGreaterThanOrEqual(5);
+      expect(recorded.filter(isAlive)).toEqual(recorded);
+
+      const next = await hold(folder);
+      expect(next.said).toContain('removed what 1 killed run(s) left behind');
+      await expectNothingLeft(killed.info.runDir, recorded);
+      expect(recordedProcesses(living.info.runDir).filter(isAlive)).toHaveLength(recorded.length);
+
+      const others = [living, next].map(({ info }) => ({ dir: info.runDir, recorded: recordedProcesses(info.runDir) }));
+      for (const { child } of [killed, living, next]) child.kill('SIGKILL');
+      for (const other of others) await expectNothingLeft(other.dir, other.recorded);
     } finally {
-      await next.stop();
+      rmSync(folder, { recursive: true, force: true });
     }
   });
 
   test('ends by itself when the process that started it was killed', async () => {
-    const child = spawn(process.execPath, [HOLDER], { stdio: ['pipe', 'pipe', 'inherit'] });
-    children.push(child);
-    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-    const { info, ownerPid } = JSON.parse(line) as { info: ClusterInfo; ownerPid: number };
+    const { child, info, ownerPid } = await hold(tmpdir());
     const recorded = recordedProcesses(info.runDir);
     expect(recorded.length).toBeGreaterThanOrEqual(5);
     child.kill('SIGKILL');

@@ -56,13 +56,14 @@ function* countFaults({ skills }: { skills?: Record<string, number> }): Generato
 
 /** Rules of the other parts of a status. */
 function* partFaults(status: NonNullable<K8sObject['status']>): Generator<string> {
-  for (const slot of [status.served, status.candidate, ...(status.retired ?? [])]) {
+  const { served, candidate, retired = [], problems = [], violations = [], warnings = [] } = status;
+  for (const slot of [served, candidate, ...retired]) {
     if (slot && slot.version !== slot.digest.slice(0, 12)) yield `version ${slot.version} is not of ${slot.digest}`;
   }
-  for (const { reason } of [status.candidate, ...(status.problems ?? [])].filter((part) => part?.reason)) {
+  for (const { reason } of [candidate, ...problems].filter((part) => part?.reason)) {
     if (!Object.hasOwn(REASONS, reason)) yield `reason ${reason} is not in the catalogue`;
   }
-  for (const { code, hint } of [...(status.violations ?? []), ...(status.warnings ?? [])]) {
+  for (const { code, hint } of [...violations, ...warnings]) {
     if (!Object.hasOwn(VIOLATIONS, code)) yield `code ${code} is not in the catalogue`;
     if (!hint) yield `${code} has no hint`;
   }

@@ -64,7 +64,16 @@ test('a prompt-only skill is validated, stored with exactly two PUTs and served,
       bytes: built.byteCount,
     },
   });
-  expect(conditionsOf(skill)).toMatchInlineSnapshot();
+  expect(conditionsOf(skill)).toMatchInlineSnapshot(`
+    [
+      "Ready=True Succeeded",
+      "Serving=True ServingVersion",
+      "Validated=True Valid",
+      "Materialized=True Stored",
+      "Built=True NotRequired",
+      "Registered=True NotRequired",
+    ]
+  `);
   const after = (await operator.metrics()).value('skill_operator_store_requests_total', { operation: 'put' });
   expect(after - before).toBe(2);
 });
@@ -156,9 +165,17 @@ test('a source is Ready whatever its skills are; the counts and SkillsHealthy te
   const { status } = await operator.k8s.waitFor(source, (object) => object.status?.skills?.invalid === 1);
   expect(status.skills).toEqual({ total: 3, ready: 1, invalid: 1, building: 0, failed: 0, waiting: 1 });
   const object = await operator.k8s.waitCondition(source, 'SkillsHealthy', 'False', 'SomeSkillsNotReady');
-  expect(conditionsOf(object).sort()).toMatchInlineSnapshot();
-  expect(messageOf(object, 'SkillsHealthy')).toMatchInlineSnapshot();
-  expect(messageOf(object, 'Ready')).toMatchInlineSnapshot();
+  expect(conditionsOf(object).sort()).toMatchInlineSnapshot(`
+    [
+      "Fetched=True Succeeded",
+      "Ready=True Succeeded",
+      "SkillsHealthy=False SomeSkillsNotReady",
+    ]
+  `);
+  expect(messageOf(object, 'SkillsHealthy')).toMatchInlineSnapshot(
+    `"2 of 3 skills not ready: 1 invalid, 1 waiting; kubectl get skills -l skills.tfrobot.io/source=mix lists them"`,
+  );
+  expect(messageOf(object, 'Ready')).toMatchInlineSnapshot(`"main@sha1:<commit>: 3 skills applied"`);
 });
 
 test('the source sums up in one event; a good child has none, a bad one a warning', async () => {

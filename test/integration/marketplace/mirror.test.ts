@@ -289,6 +289,17 @@ describe('bounds of the mirror', () => {
     expect(reader.commit).toBe(resolved.commit);
   });
 
+  test('a fetch that fails fails once for all who wait for it', async () => {
+    const { source, counts } = await newSource();
+    const commit = 'b'.repeat(40);
+    const url = new URL(`/silent/shared-${process.pid}.git`, inject('cluster').git.httpUrl).href;
+    const open = () =>
+      failure(source.open({ url, timeoutMs: 1_000 }, { commit, revision: '', fetchRef: commit }, NEVER));
+    const messages = await Promise.all(Array.from({ length: 5 }, open));
+    for (const message of messages) expect(message).toContain('Retry GitTimeout');
+    expect(counts.fetch).toBe(1);
+  });
+
   test('a waiter that leaves does not end the fetch of the others', async () => {
     const repository = await newRepository();
     await repository.commit(skill('pdf'));
@@ -364,7 +375,7 @@ describe('bounds of the mirror', () => {
     expect(mirrorsIn(dir)).toHaveLength(2);
     expect(catFilesOf(dir)).toHaveLength(2);
     await source.close();
-    await eventually(() => catFilesOf(dir).length === 0, { what: 'end of cat-file' });
+    await eventually(() => catFilesOf(dir).length === 0, { what: 'end of cat-file', timeoutMs: 5_000 });
     expect(mirrorsIn(dir)).toEqual([]);
     await expect(source.resolve(remote, {}, NEVER)).rejects.toThrow('stopping');
   });
@@ -425,7 +436,9 @@ describe('servers that do not hand out commits by id', () => {
     const old = await repository.commit(skill('pdf'));
     await repository.commit(skill('pdf', 'newer'));
     const { obtain, dir } = await mirrored(repository);
-    expect(await failure(obtain(old))).toMatchInlineSnapshot(`"Retry RefNotFound: refs/heads/main moved while it was fetched: the operator tries again by itself"`);
+    expect(await failure(obtain(old))).toMatchInlineSnapshot(
+      `"Retry RefNotFound: refs/heads/main moved while it was fetched: the operator tries again by itself"`,
+    );
     expect(mirrorsIn(dir)).toEqual([]);
   });
 });

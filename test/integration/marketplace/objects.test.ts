@@ -81,13 +81,17 @@ describe('Objects', () => {
   test('a process that stops answering is killed, tried once more, and named', async () => {
     const gitPath = await program('exec sleep 600');
     const { objects, commit } = await reader({ gitPath, stallMs: 50 });
-    expect(await failure(objects.info(commit, NEVER))).toMatchInlineSnapshot(`"Retry MirrorCorrupt: objects of the local mirror cannot be read (git cat-file stopped answering): the operator fetches them anew by itself"`);
+    expect(await failure(objects.info(commit, NEVER))).toMatchInlineSnapshot(
+      `"Retry MirrorCorrupt: objects of the local mirror cannot be read (git cat-file stopped answering): the operator fetches them anew by itself"`,
+    );
     expect(objects.pid).toBeUndefined();
   });
 
   test('a process that fails at once or talks nonsense is named', async () => {
     const fails = await reader({ gitPath: await program('echo "fatal: bad repository" >&2; exit 128') });
-    expect(await failure(fails.objects.info(fails.commit, NEVER))).toMatchInlineSnapshot(`"Retry MirrorCorrupt: objects of the local mirror cannot be read (fatal: bad repository): the operator fetches them anew by itself"`);
+    expect(await failure(fails.objects.info(fails.commit, NEVER))).toMatchInlineSnapshot(
+      `"Retry MirrorCorrupt: objects of the local mirror cannot be read (fatal: bad repository): the operator fetches them anew by itself"`,
+    );
     const babbles = await reader({ gitPath: await program('cat >/dev/null & echo hello; wait') });
     expect(await failure(babbles.objects.info(babbles.commit, NEVER))).toContain('git cat-file printed "hello"');
     const absent = await reader({ gitPath: '/nonexistent/git' });

@@ -2,7 +2,16 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { failure, filesBelow, NEVER, newRepository, newSource, processesWith, remoteAt } from './support.ts';
+import {
+  failure,
+  filesBelow,
+  gitProcesses,
+  NEVER,
+  newRepository,
+  newSource,
+  processesWith,
+  remoteAt,
+} from './support.ts';
 
 const git = () => inject('cluster').git;
 const areaUrl = (area: string) => new URL(`/${area}`, git().httpUrl).href;
@@ -184,8 +193,25 @@ describe('servers that do not behave', () => {
     const reason = new Error('the caller left');
     controller.abort(reason);
     await expect(work).rejects.toBe(reason);
-    expect(processesWith(`abort-${process.pid}`)).toEqual([]);
+    await eventually(() => processesWith(`abort-${process.pid}`).length === 0, { what: 'end of git' });
   });
+});
+
+test('a killed git is a failure, never an empty repository', async () => {
+  const { source } = await newSource();
+  const url = areaUrl(`silent/killed-${process.pid}.git`);
+  const work = failure(source.resolve({ url, timeoutMs: 20_000 }, {}, NEVER));
+  const pids = await eventually(
+    () => {
+      const found = gitProcesses('GIT_ALLOW_PROTOCOL=https:http:ssh', `killed-${process.pid}`);
+      return found.length > 1 && found;
+    },
+    { what: 'start of git and its helper' },
+  );
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  expect(await work).toMatchInlineSnapshot(
+    `"Retry GitOperationFailed: git was killed before it finished: the operator tries again by itself; if it stays, raise the operator's memory limit"`,
+  );
 });
 
 describe('secrets', () => {

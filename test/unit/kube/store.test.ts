@@ -13,6 +13,8 @@ const cache = () =>
     freeze: true,
     clock: new FakeClock(),
   });
+const replace = (c: Cache<KubeObject>, objects: KubeObject[], resourceVersion: string) =>
+  [...c.replace(objects, resourceVersion)].flat();
 const names = (objects: KubeObject[]) => objects.map((o) => o.metadata.name).sort();
 const summary = (changes: { type: string; key: string; initial: boolean }[]) =>
   changes.map((c) => `${c.type} ${c.key}${c.initial ? ' (initial)' : ''}`);
@@ -69,23 +71,36 @@ describe('the cache', () => {
   test('the first list fills it, a later one replaces it and emits what vanished', () => {
     const c = cache();
     expect(c.synced).toBe(false);
-    expect(summary(c.replace([object('a', '1'), object('b', '2')], '5'))).toEqual([
+    expect(summary(replace(c, [object('a', '1'), object('b', '2')], '5'))).toEqual([
       'added team-a/a (initial)',
       'added team-a/b (initial)',
     ]);
     expect(c.synced).toBe(true);
-    const changes = c.replace([object('b', '7'), object('c', '8')], '9');
+    const changes = replace(c, [object('b', '7'), object('c', '8')], '9');
     expect(summary(changes)).toEqual(['updated team-a/b', 'added team-a/c', 'deleted team-a/a']);
     expect(changes.find((x) => x.type === 'updated')?.old?.metadata.resourceVersion).toBe('2');
-    expect(c.replace([object('b', '7'), object('c', '8')], '10')).toEqual([]);
+    expect(replace(c, [object('b', '7'), object('c', '8')], '10')).toEqual([]);
+  });
+
+  test('a long list comes in slices, and only the last one makes it synced and deletes', () => {
+    const c = cache();
+    replace(c, [object('gone', '1')], '5');
+    const many = Array.from({ length: 600 }, (_, i) => object(`o${i}`, '7'));
+    const sizes: [number, boolean][] = [];
+    for (const changes of c.replace(many, '9')) sizes.push([changes.length, c.get('team-a/gone') !== undefined]);
+    expect(sizes).toEqual([
+      [250, true],
+      [250, true],
+      [101, false],
+    ]);
   });
 
   test('what a live read brought in after the list was taken survives the list', () => {
     const c = cache();
-    c.replace([object('b', '2')], '5');
+    replace(c, [object('b', '2')], '5');
     c.put(object('a', '8'), 'live');
     c.put(object('b', '9'), 'live');
-    expect(summary(c.replace([object('b', '6')], '7'))).toEqual([]);
+    expect(summary(replace(c, [object('b', '6')], '7'))).toEqual([]);
     expect(names(c.list())).toEqual(['a', 'b']);
     expect(c.get('team-a/b')?.metadata.resourceVersion).toBe('9');
   });
@@ -118,7 +133,7 @@ describe('own writes', () => {
     ['a later version', (c) => c.put(object('a', '11'), 'stream')],
     ['its later deletion', (c) => c.remove(object('a', '12'))],
     ['a bookmark past it', (c) => c.advance('10')],
-    ['a list past it', (c) => c.replace([], '10')],
+    ['a list past it', (c) => replace(c, [], '10')],
     ['a live read', (c) => c.settle('team-a/a')],
     ['a live read that finds nothing', (c) => c.forget('team-a/a', 'u-a')],
   ];

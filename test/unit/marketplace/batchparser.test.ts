@@ -59,7 +59,7 @@ describe('BatchParser', () => {
   test.each([
     ['a line of another kind', 'fatal: not a git repository\n', [false]],
     ['an endless line', 'x'.repeat(2000), [false]],
-    ['a blob that is longer than announced', `${OID} blob 1\nab\n`, [true]],
+    ['a blob that is longer than announced', `${OID} blob 1\nab${OID} missing\n`, [true]],
   ])('stops at %s', (_what, text, contents) => {
     expect(read(Buffer.from(text), [], contents).problem).toMatch(/^git cat-file/);
   });

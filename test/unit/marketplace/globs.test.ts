@@ -14,6 +14,7 @@ describe('compileFilter', () => {
     [['docs/[a-o]*'], undefined, 'docs/pdf', false],
     [['docs/*'], undefined, 'docs/.hidden', true],
     [['!docs/*'], undefined, 'docs/pdf', false],
+    [['!docs/*'], undefined, 'office/pdf', false],
     [['docs'], undefined, 'docs/pdf', false],
     [undefined, ['Docs/*'], 'docs/pdf', true],
     [['dö/*'], undefined, 'dö/x', true],

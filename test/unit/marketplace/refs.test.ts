@@ -129,6 +129,16 @@ describe('pickRef', () => {
     expect(pick({ semver }, output)).toMatchObject({ fetchRef: `refs/tags/${tag}` });
   });
 
+  test('chooses between two tags of one version by name, not by the order of the server', () => {
+    for (const tags of [
+      ['1.0.0', 'v1.0.0'],
+      ['v1.0.0', '1.0.0'],
+    ]) {
+      const output = lines(...tags.map((name): [string, string] => [oid('1'), `refs/tags/${name}`]));
+      expect(pick({ semver: '*' }, output).fetchRef).toBe('refs/tags/1.0.0');
+    }
+  });
+
   test('tells the empty repository and the missing ref', () => {
     expect(thrown(() => pick({}, ''))).toContain('Waiting EmptyRepository');
     expect(thrown(() => pick({ branch: 'x' }, ''))).toContain('it may be empty');

@@ -1,0 +1,103 @@
+import type { K8sObject } from '../../support/k8s.ts';
+import { gitSource, publicUrl } from '../../support/market.ts';
+import { type AuditedWrite, byResource } from '../audit-tail.ts';
+import { type Floor, measureFloor, writesOf } from '../floor.ts';
+import type { Market } from '../market.ts';
+import { loopDelayMs, type Reading, requestsBetween } from '../readings.ts';
+import type { Row } from '../rows.ts';
+import type { Stage } from '../stage.ts';
+
+/** Name of the one source of the large scenarios. */
+export const SOURCE = 'market';
+
+/** Sources brought up from nothing, and what it took. */
+export interface Cold {
+  skills: K8sObject[];
+  /** From just before the apply of the source to the answer to the last status write. */
+  seconds: number;
+  writes: AuditedWrite[];
+  before: Reading;
+  after: Reading;
+}
+
+/** Deadline for one Skill, with room for a busy machine. */
+const MS_PER_SKILL = 120;
+const START_MS = 60_000;
+
+/** Applies a source over the market and waits until all its Skills are Ready. */
+export async function bringUp(stage: Stage, market: Market): Promise<Cold> {
+  const { bench, operator } = stage;
+  const count = market.skills.length;
+  const before = await stage.reading();
+  const mark = bench.audit.mark();
+  const began = Date.now();
+  // The default interval, as most users have it.
+  await operator.k8s.apply(gitSource(operator, SOURCE, market.repository, { interval: undefined }));
+  const { skills, at } = await stage.allReady(mark, count, START_MS + count * MS_PER_SKILL);
+  const after = await stage.reading();
+  return { skills, seconds: (at - began) / 1000, writes: stage.writesSince(mark), before, after };
+}
+
+/** The same writes and the same fetch by a bare client; the operator must not run meanwhile. */
+export async function floorOf({ bench, operator }: Stage, market: Market, { skills }: Cold): Promise<Floor> {
+  const source = await operator.k8s.get(operator.source(SOURCE));
+  if (!source) throw new Error(`there is no source ${SOURCE}`);
+  const url = publicUrl(operator, market.repository);
+  return await measureFloor(bench, { skills, source, bucket: operator.bucket }, [url]);
+}
+
+/** The rows of a floor. */
+export function floorRows(scenario: string, floor: Floor): Row[] {
+  const seconds = (measure: string, value: number): Row => ({ scenario, measure, value, unit: 's' });
+  return [
+    seconds('floor: applies', floor.applies),
+    seconds('floor: status applies', floor.statuses),
+    seconds('floor: PUTs', floor.puts),
+    seconds('floor: git ls-remote', floor.lsRemotes),
+    seconds('floor: git fetch', floor.fetches),
+  ];
+}
+
+/** Writes that carry Skills: their specs, statuses and events; the rest goes to the source. */
+function writesPerSkill(writes: readonly AuditedWrite[], count: number): number {
+  const kinds = byResource(writes);
+  return ((kinds.skills ?? 0) + (kinds['skills/status'] ?? 0) + (kinds.events ?? 0)) / count;
+}
+
+/** Rows of what a cold run cost the API server, the store, Git and this machine. */
+export function costRows(scenario: string, cold: Cold, targets: { rssMiB: number; gitRequests: number }): Row[] {
+  const { before, after, writes, seconds } = cold;
+  const count = cold.skills.length;
+  const asked = requestsBetween(before, after);
+  const kinds = byResource(writes);
+  return [
+    { scenario, measure: 'API writes per skill', value: writesPerSkill(writes, count), unit: '', target: 2 },
+    // The pass, the first counts, and counts every five seconds after that.
+    {
+      scenario,
+      measure: 'API writes to sources',
+      value: kinds['marketplacesources/status'] ?? 0,
+      unit: '',
+      target: (3 + Math.ceil(seconds / 5)) * targets.gitRequests * 0.5,
+    },
+    { scenario, measure: 'API requests of all kinds', value: asked.api, unit: '' },
+    { scenario, measure: 'S3 PUTs per skill', value: asked.puts / count, unit: '', target: 2 },
+    { scenario, measure: 'S3 requests of other kinds', value: asked.store - asked.puts, unit: '' },
+    { scenario, measure: 'Git requests', value: asked.git, unit: '', target: targets.gitRequests },
+    { scenario, measure: 'operator CPU', value: after.cpu - before.cpu, unit: 's' },
+    { scenario, measure: 'CPU of its git processes', value: after.childCpu - before.childCpu, unit: 's' },
+    { scenario, measure: 'peak RSS', value: after.peakRss, unit: 'MiB', target: targets.rssMiB },
+    // 20 ms is the longest slice that the design allows.
+    { scenario, measure: 'longest event-loop delay', value: loopDelayMs(after), unit: 'ms', target: 20 },
+  ];
+}
+
+/** Rows of the time of a cold run against its floor. */
+export function timeRows(scenario: string, cold: Cold, floor: Floor): Row[] {
+  const all = writesOf(floor) + floor.lsRemotes + floor.fetches;
+  return [
+    ...floorRows(scenario, floor),
+    { scenario, measure: 'all Ready after', value: cold.seconds, unit: 's', target: 2 * all },
+    { scenario, measure: 'times the floor', value: cold.seconds / all, unit: 'x', target: 2 },
+  ];
+}

@@ -1,0 +1,3 @@
+module skill-operator.test/kaniko
+
+go 1.24.0
