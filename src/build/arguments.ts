@@ -25,11 +25,17 @@ export const LAYOUT = 'layout';
 /** Name of the CA bundle in its volume, as skopeo wants a directory of certificates. */
 export const CA_FILE = 'ca.crt';
 
+/** Kaniko's environment; releases that do not know a variable ignore it. */
+export const BUILDER_ENVIRONMENT: Readonly<Record<string, string>> = {
+  // A .dockerignore is about the context alone, as in Docker; without this it also hides files from COPY --from.
+  FF_KANIKO_SCOPED_DOCKERIGNORE: 'true',
+};
+
 /** The part of Kaniko's arguments that shapes the image. */
 export function imageArguments({ architecture }: Pick<BuildSettings, 'architecture'>): string[] {
   return [
     `--custom-platform=linux/${architecture}`,
-    // Compares sizes and times as well as modes and owners; `time` alone misses files that a RUN changes.
+    // `time` would miss files that a RUN changes without touching their time; `full` reads every file again after every step.
     '--snapshot-mode=redo',
     // Where the kubelet mounts the file of that name (kind does), deleting it fails the build.
     '--ignore-path=/product_uuid',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { imageArguments } from './arguments.ts';
+import { BUILDER_ENVIRONMENT, imageArguments } from './arguments.ts';
 import type { BuildSettings } from './settings.ts';
 
 /** What a build starts from. */
@@ -17,13 +17,17 @@ export interface BuildContent {
  * Covers context, Dockerfile, builder image, platform, the arguments that shape the image, and the rebuild value. Mirrors, proxies,
  * resources and deadlines do not count: they change how an image is built, not what it is. Source: design, "Outside the cluster: names".
  */
-export function inputHash(content: BuildContent, settings: Pick<BuildSettings, 'builderImage' | 'architecture'>): string {
+export function inputHash(
+  content: BuildContent,
+  settings: Pick<BuildSettings, 'builderImage' | 'architecture'>,
+): string {
   const fields = [
     'build-input/v1',
     content.tarSHA256,
     content.dockerfileSHA256,
     settings.builderImage,
-    ...imageArguments(settings),
+    imageArguments(settings),
+    BUILDER_ENVIRONMENT,
     content.rebuild ?? null,
   ];
   return createHash('sha256').update(JSON.stringify(fields)).digest('hex');

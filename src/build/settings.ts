@@ -1,4 +1,4 @@
-import type { NetworkPolicyEgressRule } from 'kubernetes-types/networking/v1';
+import type { NetworkPolicyEgressRule } from 'kubernetes-types/networking/v1.d.ts';
 
 /** Quantities of one container, as Kubernetes writes them. */
 export interface ContainerResources {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { applyStatus, type Writer } from '../kube/apply.ts';
 import { hasCode, KubeError } from '../kube/errors.ts';
-import { type Key, type KubeObject, keyOf } from '../kube/types.ts';
+import { type Key, type KubeObject, keyOf, type Store } from '../kube/types.ts';
 
 /** The cache that must show a write before its key is worked on again (I2). */
 export interface Expecting {
@@ -11,18 +11,19 @@ export interface Expecting {
 const TRIES = 4;
 
 /**
- * Applies a status that this manager alone writes, on top of `object` as cached (I3).
- * After a 409 it reads the object live: another manager's write or a spec change moved it. Same uid: `status` is applied again, since
- * it says itself which generation it observed; another uid or gone: nothing is written and undefined comes back.
+ * Applies a status that this manager alone writes, on top of the newest state that the cache has of `object` (I3): another manager may
+ * have written its part during the pass. After a 409 it reads the object live. Same uid: `status` is applied again, since it says
+ * itself which generation it observed; another uid or gone: nothing is written and undefined comes back.
  */
 export async function writeStatus<T extends KubeObject>(
   writer: Writer,
-  cache: Expecting,
+  cache: Expecting & Pick<Store<T>, 'get'>,
   object: T,
   status: object,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  let live: T | undefined = object;
+  const cached = cache.get(keyOf(object));
+  let live: T | undefined = cached && cached.metadata.uid === object.metadata.uid ? cached : object;
   for (let attempt = 1; ; attempt++) {
     try {
       const written: T = await applyStatus(writer, live, status, signal);

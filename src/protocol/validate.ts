@@ -1,3 +1,4 @@
+import { checkDockerfile } from './dockerlint.ts';
 import { type FieldsResult, readFields } from './fields.ts';
 import { checkFileNames, officialName } from './filenames.ts';
 import { Findings } from './findings.ts';
@@ -22,8 +23,11 @@ export function validateSkill(tree: SkillTree): SkillReport {
   checkFileNames(resolved.present, out);
   const { frontmatter, runtime, runtimeAt } = checkSkillMd(tree.directory, resolved, out);
   checkRuntimeFiles(runtime, resolved.present, runtimeAt ?? { line: 1 }, out);
+  const { engine, dockerfile } = runtime ? RUNTIME_INFO[runtime] : {};
+  const image = dockerfile === undefined ? undefined : resolved.content.get(dockerfile);
+  if (engine && dockerfile !== undefined && image) checkDockerfile(engine, dockerfile, image, out);
   const skillenv = resolved.content.get(SKILLENV);
-  if (skillenv) readSkillenv(skillenv, runtime && RUNTIME_INFO[runtime].engine, out);
+  if (skillenv) readSkillenv(skillenv, engine, out);
   const { violations, warnings } = out.lists();
   const valid = violations.length === 0;
   return {

@@ -125,6 +125,18 @@ export const VIOLATIONS = {
     'The Dockerfile is larger than 256 KiB.',
     'Move the content into scripts that the Dockerfile copies.',
   ),
+  DockerfileInvalid: violation(
+    'No builder can read the Dockerfile at this line.',
+    'Correct the line; the message says what it expects.',
+  ),
+  DockerfileFromMissing: violation(
+    'The Dockerfile is empty or has no FROM.',
+    'Start it with FROM and the base image of the engine.',
+  ),
+  DockerfileBaseRefused: violation(
+    'The last stage for E2B is built on scratch or a distroless image.',
+    'Build the last stage on a distribution image such as debian:12-slim and copy the result into it.',
+  ),
 
   // .skillenv
   SkillenvForbidden: violation(
@@ -213,6 +225,26 @@ export const VIOLATIONS = {
   FileNameWrongCase: warning(
     'A file name differs from one of the protocol only in its spelling and has no effect.',
     'Rename the file.',
+  ),
+  EnvdMissing: warning(
+    'The image for CubeSandbox neither comes from a CubeSandbox base nor copies envd.',
+    'Add the COPY and the ENTRYPOINT of the message to the last stage, or build on the CubeSandbox base image.',
+  ),
+  EnvdNotStarted: warning(
+    'The image for CubeSandbox has envd, but its ENTRYPOINT does not start it.',
+    'Use cube-entrypoint.sh as ENTRYPOINT and your own program as CMD.',
+  ),
+  DockerfileBaseUnpinned: warning(
+    'A base image has no tag, or one that moves, so that the next build may differ.',
+    'Name a release or a digest.',
+  ),
+  DockerfileBaseUnsupported: warning(
+    'E2B is known to refuse the distribution of the base image.',
+    'Build the last stage on Debian, Ubuntu, Fedora, CentOS, Rocky Linux, AlmaLinux, Arch, Alpine or NixOS.',
+  ),
+  DockerfileInstructionIgnored: warning(
+    'E2B ignores ENTRYPOINT, CMD and USER of an image.',
+    'Delete the instruction; the script of the skill is started by the sandbox itself.',
   ),
 } as const satisfies Record<string, Rule>;
 

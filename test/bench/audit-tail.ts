@@ -91,3 +91,11 @@ export function byResource(writes: readonly AuditedWrite[]): Record<string, numb
   for (const { resource } of writes) counts[resource] = (counts[resource] ?? 0) + 1;
   return counts;
 }
+
+/** Writes for the Skills of these names: specs, statuses, and the events about them; all others are for the sources. */
+export function skillWrites(writes: readonly AuditedWrite[], skills: ReadonlySet<string>): number {
+  // An event is named after its object, a dot and a hash.
+  const isOfSkill = ({ resource, name }: AuditedWrite) =>
+    resource === 'events' ? skills.has(name.slice(0, name.lastIndexOf('.'))) : resource.startsWith('skills');
+  return writes.filter(isOfSkill).length;
+}

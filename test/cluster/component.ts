@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ClusterInfo } from '../support/cluster-info.ts';
+import type { ClusterInfo, NodeInfo } from '../support/cluster-info.ts';
+import type { NodeNetwork } from './node/network.ts';
 import { PORT_TAKEN, Ports } from './ports.ts';
 import { Processes } from './processes.ts';
 
@@ -12,6 +13,8 @@ export interface Host {
   kubeconfig: string | undefined;
   /** Folder with `etcd` and `kube-apiserver` to use instead of building them. */
   assets: string | undefined;
+  /** True when the run gets a node that pods run on. */
+  node: boolean;
 }
 
 /** One run: its directory, programs, ports, and the facts that components learn about each other. */
@@ -19,17 +22,31 @@ export class Run {
   readonly host: Host;
   readonly dir: string;
   readonly processes: Processes;
-  readonly ports = new Ports();
+  readonly ports = new Ports(() => this.address);
   readonly facts: Partial<ClusterInfo> = {};
   /** Path of each installed program by its name. */
   readonly programs = new Map<string, string>();
   /** `http://127.0.0.1:<port>` of etcd. */
   etcd = '';
+  /** Addresses of the node and its pods; undefined without a node. */
+  network: NodeNetwork | undefined;
+  /** What the components of a node learn about each other. */
+  readonly node: Partial<Pick<NodeInfo, 'registry' | 'baseRegistry' | 'images'>> & {
+    /** Pid of the node's first process, as seen from here. */
+    firstPid?: number;
+    /** Image of the first process of every pod. */
+    pauseImage?: string;
+  } = {};
 
   constructor(dir: string, host: Host) {
     this.dir = dir;
     this.host = host;
     this.processes = new Processes(dir);
+  }
+
+  /** The address that the services of this run listen on: the loopback one, or with a node the one that pods reach too. */
+  get address(): string {
+    return this.network?.hostAddress ?? '127.0.0.1';
   }
 
   path(...parts: string[]): string {

@@ -7,6 +7,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { constants, gunzipSync } from 'node:zlib';
 
 interface GitServerOptions {
+  /** Address to listen on. */
+  address: string;
   /** Directory of bare repositories. */
   root: string;
   /** File that gets one line `<service> <path>` per request. */
@@ -77,7 +79,7 @@ export class GitServer {
     this.#options = options;
   }
 
-  /** Listens on the loopback address, with TLS when a certificate is given; returns the base URL. */
+  /** Listens on a port of its address, with TLS when a certificate is given; returns the base URL. */
   async listen(port: number, tls?: { cert: Buffer; key: Buffer }): Promise<string> {
     const listener: RequestListener = (request, response) => this.#serve(request, response, tls !== undefined);
     const server = tls ? createTlsServer(tls, listener) : createServer(listener);
@@ -88,9 +90,9 @@ export class GitServer {
     this.#servers.push(server);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(port, this.#options.address, resolve);
     await promise;
-    return `${tls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return `${tls ? 'https' : 'http'}://${this.#options.address}:${(server.address() as AddressInfo).port}`;
   }
 
   /** Stops listening and ends every connection. */

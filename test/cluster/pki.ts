@@ -20,23 +20,37 @@ export async function createAuthority(dir: string, name: string, signal: AbortSi
   return { cert, key };
 }
 
-interface ServerCert {
+interface CertRequest {
   dir: string;
   name: string;
   authority: Authority;
+  /** Distinguished name; default `/CN=<name>`. */
+  subject?: string;
+}
+
+interface ServerCert extends CertRequest {
   /** Like `IP:127.0.0.1` or `DNS:localhost`. */
   names: readonly string[];
 }
 
-/** Creates a serving certificate; returns the paths of `<name>.crt` and `<name>.key`. */
-export async function createServerCert(request: ServerCert, signal: AbortSignal): Promise<Authority> {
-  const { dir, name, authority } = request;
+async function sign(request: CertRequest, extensions: string, signal: AbortSignal): Promise<Authority> {
+  const { dir, name, authority, subject = `/CN=${name}` } = request;
   const file = (suffix: string) => join(dir, `${name}.${suffix}`);
-  writeFileSync(file('ext'), `subjectAltName=${request.names.join(',')}\nextendedKeyUsage=serverAuth\n`);
-  await execOk('openssl', ['req', ...NEW_KEY, '-subj', `/CN=${name}`, '-keyout', file('key'), '-out', file('csr')], {
+  writeFileSync(file('ext'), extensions);
+  await execOk('openssl', ['req', ...NEW_KEY, '-subj', subject, '-keyout', file('key'), '-out', file('csr')], {
     signal,
   });
   const signing = ['-CA', authority.cert, '-CAkey', authority.key, '-CAcreateserial', '-extfile', file('ext')];
   await execOk('openssl', ['x509', '-req', '-in', file('csr'), ...signing, ...DAYS, '-out', file('crt')], { signal });
   return { cert: file('crt'), key: file('key') };
+}
+
+/** Creates a serving certificate; returns the paths of `<name>.crt` and `<name>.key`. */
+export async function createServerCert(request: ServerCert, signal: AbortSignal): Promise<Authority> {
+  return await sign(request, `subjectAltName=${request.names.join(',')}\nextendedKeyUsage=serverAuth\n`, signal);
+}
+
+/** Creates a certificate for a client that shows it to a server; returns the paths of `<name>.crt` and `<name>.key`. */
+export async function createClientCert(request: CertRequest, signal: AbortSignal): Promise<Authority> {
+  return await sign(request, 'extendedKeyUsage=clientAuth\n', signal);
 }

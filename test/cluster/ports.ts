@@ -31,19 +31,25 @@ function reserve(file: string): boolean {
   return false;
 }
 
-async function isFree(port: number): Promise<boolean> {
+async function isFree(address: string, port: number): Promise<boolean> {
   const server = createServer();
   const { promise, resolve } = Promise.withResolvers<boolean>();
   server.once('error', () => resolve(false));
-  server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  server.listen(port, address, () => server.close(() => resolve(true)));
   return await promise;
 }
 
-/** Loopback TCP ports of one run; `release` gives them back. */
+/** TCP ports of one run; `release` gives them back. */
 export class Ports {
+  readonly #address: () => string;
   readonly #files = new Set<string>();
 
-  /** A port of 127.0.0.1 that nobody listens on and no other run has reserved. */
+  /** `address` tells what the run listens on, the loopback address by default. */
+  constructor(address: () => string = () => '127.0.0.1') {
+    this.#address = address;
+  }
+
+  /** A port of the run's address that nobody listens on and no other run has reserved. */
   async take(): Promise<number> {
     const dir = join(baseDir(), 'ports');
     mkdirSync(dir, { recursive: true });
@@ -52,9 +58,11 @@ export class Ports {
       const file = join(dir, String(port));
       if (!reserve(file)) continue;
       this.#files.add(file);
-      if (await isFree(port)) return port;
+      if (await isFree(this.#address(), port)) return port;
     }
-    throw new Error(`No free port between ${LOWEST} and ${HIGHEST} on 127.0.0.1: end the programs that hold them.`);
+    throw new Error(
+      `No free port between ${LOWEST} and ${HIGHEST} on ${this.#address()}: end the programs that hold them.`,
+    );
   }
 
   release(): void {

@@ -70,6 +70,11 @@ export class Processes {
     this.start(running.program);
   }
 
+  /** Pid of a program that was started. */
+  pid(name: string): number {
+    return this.#running.get(name)?.child.pid ?? -1;
+  }
+
   /** Throws with the end of its log when the program has ended. */
   assertRunning(name: string): void {
     const child = this.#running.get(name)?.child;

@@ -1,8 +1,13 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { removeCgroups } from './node/cgroups.ts';
 import { identify, isAlive, killHard, type ProcessId } from './procfs.ts';
 
+/** A killed process is gone within moments; the last one of a node first ends all that runs there. */
+const END_TIMEOUT_MS = 10_000;
+const POLL_MS = 10;
 const RUN_NAME = /^run-(\d+)-(\d+)-/;
 
 /** Folder below which every run of this user lies; created with mode 0700. */
@@ -47,13 +52,17 @@ export function recordedProcesses(dir: string): ProcessId[] {
 }
 
 /** Ends what a run left behind and removes its directory. Kills only processes that the run recorded and that are still the same. */
-export function removeRun(dir: string): void {
-  for (const id of recordedProcesses(dir)) killHard(id);
+export async function removeRun(dir: string): Promise<void> {
+  const processes = recordedProcesses(dir);
+  for (const id of processes) killHard(id);
+  const deadline = performance.now() + END_TIMEOUT_MS;
+  while (processes.some(isAlive) && performance.now() < deadline) await delay(POLL_MS);
+  removeCgroups(dir);
   rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }
 
 /** Removes the runs whose owner is dead; returns their directories. */
-export function sweep(): string[] {
+export async function sweep(): Promise<string[]> {
   const base = baseDir();
   const stale = readdirSync(base)
     .filter((name) => {
@@ -61,6 +70,6 @@ export function sweep(): string[] {
       return owner !== undefined && !isAlive(owner);
     })
     .map((name) => join(base, name));
-  for (const dir of stale) removeRun(dir);
+  for (const dir of stale) await removeRun(dir);
   return stale;
 }

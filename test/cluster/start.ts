@@ -13,6 +13,8 @@ export interface StartOptions {
   kubeconfig?: string;
   /** Folder with etcd and kube-apiserver. Default: KUBEBUILDER_ASSETS, else they are compiled once per machine. */
   assets?: string;
+  /** Start a node as well (root on Linux only), so that pods run. Default: none. */
+  node?: boolean;
   signal?: AbortSignal;
 }
 
@@ -30,6 +32,8 @@ export interface Cluster {
 }
 
 const SUPERVISOR = fileURLToPath(new URL('./supervisor.ts', import.meta.url));
+
+const END_TIMEOUT_MS = 30_000;
 
 /** The line protocol with the supervisor, seen from the starter. */
 class Supervisor {
@@ -75,7 +79,10 @@ class Supervisor {
 
   async end(): Promise<void> {
     this.child.stdin?.end();
+    // Should it hang, its run directory is swept by the next start.
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), END_TIMEOUT_MS);
     await this.#ended;
+    clearTimeout(timer);
   }
 
   release(): void {
@@ -101,7 +108,9 @@ export async function startCluster(options: StartOptions = {}): Promise<Cluster>
   options.signal?.addEventListener('abort', onAbort, { once: true });
   try {
     const { info } = await supervisor.ask(
-      { settings: { ...(kubeconfig ? { kubeconfig } : {}), ...(assets ? { assets } : {}) } },
+      {
+        settings: { ...(kubeconfig ? { kubeconfig } : {}), ...(assets ? { assets } : {}), node: options.node ?? false },
+      },
       (report): report is { info: ClusterInfo } => 'info' in report,
     );
     return {

@@ -4,13 +4,22 @@
  * Requests come in and reports go out as JSON lines.
  */
 import { createInterface } from 'node:readline';
-import type { ClusterInfo } from '../support/cluster-info.ts';
+import type { ClusterInfo, NodeInfo } from '../support/cluster-info.ts';
 import { type Component, Run, startAll, waitReady } from './component.ts';
 import { componentsFor } from './components/index.ts';
+import { NODE_NAME } from './node/accounts.ts';
+import { nodeObstacle } from './node/obstacle.ts';
 import { createRunDir, removeRun, sweep } from './run-dir.ts';
 
+/** What is asked for: a cluster to use, a folder of programs, a node. */
+interface Settings {
+  kubeconfig?: string;
+  assets?: string;
+  node?: boolean;
+}
+
 /** A line from the starter. */
-export type Order = { settings: { kubeconfig?: string; assets?: string } } | { restart: string } | { detach: true };
+export type Order = { settings: Settings } | { restart: string } | { detach: true };
 
 /** A line to the starter. */
 export type Report =
@@ -24,13 +33,22 @@ const tell = (report: Report): void => {
   process.stdout.write(`${JSON.stringify(report)}\n`);
 };
 
+function nodeInfo({ network, node }: Run): NodeInfo {
+  const { registry, baseRegistry, images } = node;
+  if (!network || !registry || !baseRegistry || !images)
+    throw new Error('a component of the node did not tell its facts');
+  const { nodeAddress: address, hostAddress, podRange, serviceRange } = network;
+  return { name: NODE_NAME, address, hostAddress, podRange, serviceRange, registry, baseRegistry, images };
+}
+
 async function bringUp(run: Run, components: readonly Component[], signal: AbortSignal): Promise<ClusterInfo> {
   // One after the other: two package managers at once would only wait for each other.
   for (const component of components) await component.ensureInstalled(run, signal);
   await startAll(components, run, signal);
   const { kubeconfig, auditLog, s3, git } = run.facts;
   if (!kubeconfig || !s3 || !git) throw new Error('a component did not tell its address');
-  return { runDir: run.dir, kubeconfig, ...(auditLog === undefined ? {} : { auditLog }), s3, git };
+  const node = run.host.node ? { node: nodeInfo(run) } : {};
+  return { runDir: run.dir, kubeconfig, ...(auditLog === undefined ? {} : { auditLog }), s3, git, ...node };
 }
 
 async function restart(run: Run, components: readonly Component[], name: string, signal: AbortSignal): Promise<void> {
@@ -44,7 +62,7 @@ async function tearDown(run: Run, components: readonly Component[]): Promise<voi
   for (const component of components.toReversed()) await component.stop(run);
   await run.processes.stopAll();
   run.ports.release();
-  removeRun(run.dir);
+  await removeRun(run.dir);
 }
 
 async function main(): Promise<void> {
@@ -56,7 +74,7 @@ async function main(): Promise<void> {
 
   let detached = false;
   const orders = createInterface({ input: process.stdin });
-  const { promise: settings, resolve: settle } = Promise.withResolvers<{ kubeconfig?: string; assets?: string }>();
+  const { promise: settings, resolve: settle } = Promise.withResolvers<Settings>();
   let onRestart: (name: string) => Promise<void> = async () => undefined;
   orders.on('line', (line) => {
     const order = JSON.parse(line) as Order;
@@ -74,10 +92,15 @@ async function main(): Promise<void> {
     if (!detached) end();
   });
 
-  const { kubeconfig, assets } = await settings;
-  const host = { say: (say: string) => tell({ say }), kubeconfig, assets };
-  const swept = sweep();
+  const { kubeconfig, assets, node = false } = await settings;
+  const host = { say: (say: string) => tell({ say }), kubeconfig, assets, node };
+  const swept = await sweep();
   if (swept.length > 0) host.say(`removed what ${swept.length} killed run(s) left behind`);
+  const why = node ? await nodeObstacle(host, ending.signal) : undefined;
+  if (why !== undefined) {
+    tell({ error: `No node can run here: ${why}.` });
+    return;
+  }
   const components = componentsFor(host);
   const run = new Run(createRunDir(), host);
   const { promise: ended, resolve: finish } = Promise.withResolvers<void>();

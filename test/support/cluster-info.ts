@@ -1,3 +1,38 @@
+/** The node of a cluster that was started with one, and what its pods need. Everything it names can be reached from pods and from the tests. */
+export interface NodeInfo {
+  /** Name of the Node object. */
+  name: string;
+  /** The node's own address. */
+  address: string;
+  /**
+   * Address of this machine as pods see it. API server, S3, Git and registries listen on it (`kubeconfig`, `s3.endpoint`, `git.*Url` name
+   * it), and so must whatever a test starts for pods. Nothing else outside the cluster can be reached from pods.
+   */
+  hostAddress: string;
+  /** Ranges of pod and Service addresses; this machine reaches both. */
+  podRange: string;
+  serviceRange: string;
+  /** Where built images go: refuses everything without the credential, allows deletes, speaks plain http. */
+  registry: {
+    /** `<host>:<port>`. */
+    address: string;
+    insecure: true;
+    username: string;
+    password: string;
+    /** Text of a `.dockerconfigjson` with that credential. */
+    pushSecret: string;
+  };
+  /** Where base images come from: pull and push without credentials, plain http. */
+  baseRegistry: { address: string; insecure: true };
+  /** Images in `baseRegistry`, as `<host>:<port>/<repository>@sha256:<hex>`. */
+  images: {
+    /** Static busybox with its commands as links, `/etc/passwd` and `/tmp`; runs `sh`. */
+    busybox: string;
+    /** Kaniko 1.24; the entry point is `/kaniko/executor`. */
+    kaniko: string;
+  };
+}
+
 /** What a started test cluster offers; plain data, handed to test workers with Vitest's `provide`. */
 export interface ClusterInfo {
   /** Directory of this run: logs, pids, data. Removed on stop. */
@@ -34,6 +69,8 @@ export interface ClusterInfo {
      */
     accessLog: string;
   };
+  /** Present when the cluster was asked for with a node and this machine can run one. */
+  node?: NodeInfo;
 }
 
 declare module 'vitest' {

@@ -14,6 +14,7 @@ export interface K8sObject {
     uid?: string;
     resourceVersion?: string;
     generation?: number;
+    creationTimestamp?: string;
     deletionTimestamp?: string;
     finalizers?: string[];
     labels?: Record<string, string>;

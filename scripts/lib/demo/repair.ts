@@ -14,8 +14,7 @@ const OBJECT = `${SOURCE}.release.changelog-writer`;
 const WAIT_MS = 60_000;
 
 /** The description with a colon that YAML takes for another key, and the same in quotes. */
-const TEXT =
-  'Release notes: turns a list of commits into a changelog entry. Use it when the user asks for a changelog.';
+const TEXT = 'Release notes: turns commits into a changelog entry. Use it when one is asked for.';
 const BROKEN = `description: ${TEXT}`;
 const MENDED = `description: "${TEXT}"`;
 

@@ -11,7 +11,7 @@ export interface Output {
   rows?: number;
 }
 
-const INDENT = '    ';
+const INDENT = '   ';
 const PLAIN_WIDTH = 120;
 const CLEAR_BELOW = '\u001b[J';
 

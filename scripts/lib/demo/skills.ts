@@ -25,7 +25,7 @@ export interface SkillView {
   stored: ShownVersion | undefined;
 }
 
-const HEADER = ['SKILL', 'RUNTIME', 'VERSION', 'TEMPLATE', 'READY', 'REASON'];
+const HEADER = ['SKILL', 'RUNTIME', 'VERSION', 'TEMPLATE', 'STATE'];
 const NONE: Cell = { text: '-', style: 'dim' };
 
 /** Reads a Skill's status. A status that is behind its spec is not settled, whatever it says. */
@@ -45,23 +45,17 @@ export function viewOf(object: K8sObject): SkillView {
   };
 }
 
-/** A skill that is not Ready for a reason that the demo expects is no failure: yellow; the others red. */
-function readiness({ ready, settled, reason }: SkillView): [Cell, Cell] {
-  if (ready) return [{ text: 'True', style: 'green' }, { text: '' }];
-  if (!settled) return [{ text: '…', style: 'dim' }, NONE];
-  const style: Style = reason === 'BuildNotConfigured' ? 'yellow' : 'red';
-  return [
-    { text: 'False', style },
-    { text: reason, style },
-  ];
+/** `Ready`, or the reason why not; yellow when the demo expects it. */
+function state({ ready, settled, reason }: SkillView): Cell {
+  if (ready) return { text: 'Ready', style: 'green' };
+  if (!settled) return { text: '…', style: 'dim' };
+  return { text: reason, style: reason === 'BuildNotConfigured' ? 'yellow' : 'red' };
 }
 
 function row(view: SkillView): Cell[] {
   const { name, object, served } = view;
   const text = (value: string | undefined): Cell => (value ? { text: value } : NONE);
-  return [{ text: name }, text(object.status?.runtime), text(served?.version), text(served?.templateID)].concat(
-    readiness(view),
-  );
+  return [{ text: name }, text(object.status?.runtime), text(served?.version), text(served?.templateID), state(view)];
 }
 
 /** The table of Skills, at most `rows` of them (those that are not Ready first); a last line says how many are left out. */

@@ -60,13 +60,20 @@ export function createStage(
   };
 }
 
+/** What the cluster says; a line that counts seconds replaces the one before where that can be done. */
+function progress(screen: Screen, line: string): void {
+  const text = screen.paint('dim', line.slice(0, screen.width));
+  if (screen.liveRows !== undefined && /\b\d+ s\b/.test(line)) screen.live([text]);
+  else screen.say(text);
+}
+
 /** Starts API server, S3 and Git; a KUBECONFIG in the environment is not touched, the demo has a cluster of its own. */
 export async function bringUpCluster(stage: Stage): Promise<Cluster> {
   const { screen, signal, defer, unlessStopped } = stage;
   const starting = startCluster({
     kubeconfig: '',
     signal,
-    say: (line) => screen.say(screen.paint('dim', line)),
+    say: (line) => progress(screen, line),
   });
   defer(async () => await (await starting).stop());
   return await unlessStopped(starting);

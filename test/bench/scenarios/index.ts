@@ -34,7 +34,7 @@ async function thousand(bench: Bench, wants: (name: ScenarioName) => boolean): P
   bench.say(`bringing up ${SKILLS} skills`);
   const cold = await bringUp(stage, market);
   if (wants('cold')) {
-    emit(costRows('cold 1000', cold, { rssMiB: RSS_MIB, gitRequests: 2 }));
+    emit(costRows('cold 1000', cold, { rssMiB: RSS_MIB, sources: 1 }));
     await stage.quiet();
     await stage.stop();
     bench.say('measuring the floor');
@@ -80,7 +80,7 @@ async function large(bench: Bench, base: Cold): Promise<void> {
   const times = cold.seconds / base.seconds;
   bench.emit({ scenario, measure: 'all Ready after', value: cold.seconds, unit: 's', target: 12 * base.seconds });
   bench.emit({ scenario, measure: 'times the cold 1000', value: times, unit: 'x', target: 12 });
-  costRows(scenario, cold, { rssMiB: RSS_MANY_MIB, gitRequests: 2 }).forEach(bench.emit);
+  costRows(scenario, cold, { rssMiB: RSS_MANY_MIB, sources: 1 }).forEach(bench.emit);
   await stage.quiet();
   bench.say(`changing one skill, ${REPETITIONS} times`);
   (await change(stage, market, REPETITIONS, 'change of 10000')).forEach(bench.emit);

@@ -49,7 +49,7 @@ export function gitFacts(run: Run): ClusterInfo['git'] {
 /** Git over http and https, through Git's own `http-backend`. */
 export const gitHttp: Component = {
   name: NAME,
-  needs: [],
+  needs: ['node'],
   ensureInstalled: (run, signal) =>
     ensurePrograms(
       [
@@ -63,10 +63,11 @@ export const gitHttp: Component = {
     const facts = gitFacts(run);
     const dir = run.path('pki');
     const authority = await createAuthority(dir, 'git', signal);
-    const names = ['IP:127.0.0.1', 'DNS:localhost'];
+    const names = [`IP:${run.address}`, 'DNS:localhost'];
     const serving = await createServerCert({ dir, name: NAME, authority, names }, signal);
     writeFileSync(facts.accessLog, '');
     const server = new GitServer({
+      address: run.address,
       root: facts.root,
       accessLog: facts.accessLog,
       settings: gitSettings(run),

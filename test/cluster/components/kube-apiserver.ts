@@ -3,12 +3,17 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { connect } from '../../support/k8s-client.ts';
 import type { Component, Run } from '../component.ts';
+import { addNodeAccounts, kubeconfigText, nodeFlags } from '../node/accounts.ts';
 import { ensurePrograms } from '../packages.ts';
 import { createAuthority, createServerCert } from '../pki.ts';
 import { ensureKubeProgram } from './kube.ts';
 
 const NAME = 'kube-apiserver';
 const SERVICE_RANGE = '10.96.0.0/16';
+const SERVICE_ADDRESS = '10.96.0.1';
+
+// Nobody needs the endpoints of the Service "kubernetes" then, and a loopback address may not stand in them.
+const WITHOUT_NODE = ['--endpoint-reconciler-type=none'];
 
 // Writes only: the log counts what the operator costs the API server, and reads would make it large.
 const AUDIT_POLICY = {
@@ -27,26 +32,17 @@ export const serviceAccountKeys = (run: Run) => ({
 /** Path of the certificate of the authority that signs the API server's. */
 export const apiAuthority = (run: Run): string => run.path('pki', 'api-ca.crt');
 
-/** A kubeconfig of one user with a token, the authority's certificate inside. */
-function kubeconfigText(server: string, caPem: string, token: string): string {
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      {
-        name: 'test',
-        cluster: { server, 'certificate-authority-data': Buffer.from(caPem).toString('base64') },
-      },
-    ],
-    users: [{ name: 'admin', user: { token } }],
-    contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
-    'current-context': 'test',
-  });
+interface Files {
+  cert: string;
+  key: string;
+  /** Flags that only an API server with a node gets. */
+  more: readonly string[];
 }
 
-async function writeFiles(run: Run, signal: AbortSignal): Promise<{ cert: string; key: string; token: string }> {
+async function writeFiles(run: Run, server: string, signal: AbortSignal): Promise<Files> {
   const authority = await createAuthority(run.path('pki'), 'api', signal);
-  const names = ['IP:127.0.0.1', 'IP:10.96.0.1', 'DNS:localhost', 'DNS:kubernetes.default.svc'];
+  const service = run.network?.serviceAddress ?? SERVICE_ADDRESS;
+  const names = [`IP:${run.address}`, `IP:${service}`, 'DNS:localhost', 'DNS:kubernetes.default.svc'];
   const serving = await createServerCert({ dir: run.path('pki'), name: NAME, authority, names }, signal);
   const pair = generateKeyPairSync('rsa', {
     modulusLength: 2048,
@@ -57,23 +53,26 @@ async function writeFiles(run: Run, signal: AbortSignal): Promise<{ cert: string
   writeFileSync(keys.private, pair.privateKey, { mode: 0o600 });
   writeFileSync(keys.public, pair.publicKey);
   const token = randomBytes(16).toString('hex');
-  writeFileSync(run.path('pki', 'tokens.csv'), `${token},admin,1,system:masters\n`, { mode: 0o600 });
+  const caPem = readFileSync(authority.cert, 'utf8');
+  writeFileSync(run.path('kubeconfig'), kubeconfigText({ server, caPem, user: 'admin', token }), { mode: 0o600 });
+  const accounts = [`${token},admin,1,system:masters`];
+  if (run.network) accounts.push(...addNodeAccounts(run, server, caPem));
+  writeFileSync(run.path('pki', 'tokens.csv'), `${accounts.join('\n')}\n`, { mode: 0o600 });
   writeFileSync(run.path('audit-policy.yaml'), stringify(AUDIT_POLICY));
-  return { ...serving, token };
+  const more = run.network ? await nodeFlags(run, authority, signal) : WITHOUT_NODE;
+  return { ...serving, more };
 }
 
-function flags(run: Run, port: number, serving: { cert: string; key: string }): string[] {
+function flags(run: Run, port: number, { cert, key, more }: Files): string[] {
   const keys = serviceAccountKeys(run);
   return [
     `--etcd-servers=${run.etcd}`,
-    '--bind-address=127.0.0.1',
-    '--advertise-address=127.0.0.1',
-    // Without a node nobody needs the endpoints of the Service "kubernetes", and a loopback address may not stand in them.
-    '--endpoint-reconciler-type=none',
+    `--bind-address=${run.address}`,
+    `--advertise-address=${run.address}`,
     `--secure-port=${port}`,
-    `--service-cluster-ip-range=${SERVICE_RANGE}`,
-    `--tls-cert-file=${serving.cert}`,
-    `--tls-private-key-file=${serving.key}`,
+    `--service-cluster-ip-range=${run.network?.serviceRange ?? SERVICE_RANGE}`,
+    `--tls-cert-file=${cert}`,
+    `--tls-private-key-file=${key}`,
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${keys.public}`,
     `--service-account-signing-key-file=${keys.private}`,
@@ -83,26 +82,24 @@ function flags(run: Run, port: number, serving: { cert: string; key: string }): 
     '--profiling=false',
     `--audit-policy-file=${run.path('audit-policy.yaml')}`,
     `--audit-log-path=${run.path('audit.log')}`,
+    ...more,
   ];
 }
 
 /** A real API server with RBAC, an admin kubeconfig and an audit log of writes in `<run>/audit.log`. */
 export const kubeApiserver: Component = {
   name: NAME,
-  needs: ['etcd'],
+  needs: ['etcd', 'node'],
   ensureInstalled: async (run, signal) => {
     await ensureKubeProgram(run, NAME, signal);
     await ensurePrograms([{ probe: ['openssl', 'version'], debianPackage: 'openssl' }], run.host.say, signal);
   },
   start: async (run, signal) => {
     const port = await run.ports.take();
-    const { token, ...serving } = await writeFiles(run, signal);
-    const kubeconfig = run.path('kubeconfig');
-    const ca = readFileSync(apiAuthority(run), 'utf8');
-    writeFileSync(kubeconfig, kubeconfigText(`https://127.0.0.1:${port}`, ca, token), { mode: 0o600 });
-    run.facts.kubeconfig = kubeconfig;
+    const files = await writeFiles(run, `https://${run.address}:${port}`, signal);
+    run.facts.kubeconfig = run.path('kubeconfig');
     run.facts.auditLog = run.path('audit.log');
-    run.processes.start({ name: NAME, file: run.program(NAME), args: flags(run, port, serving) });
+    run.processes.start({ name: NAME, file: run.program(NAME), args: flags(run, port, files) });
   },
   ready: async (run, signal) => {
     await using api = connect(run.path('kubeconfig'));

@@ -15,6 +15,19 @@ const CONTROLLERS = [
   'clusterrole-aggregation-controller',
 ];
 
+// What pods, Jobs, Services and quotas need beside.
+const NODE_CONTROLLERS = [
+  'deployment-controller',
+  'endpointslice-controller',
+  'job-controller',
+  'node-lifecycle-controller',
+  'pod-garbage-collector-controller',
+  'replicaset-controller',
+  'resourcequota-controller',
+  'taint-eviction-controller',
+  'ttl-after-finished-controller',
+];
+
 /** A folder of the person's own (KUBEBUILDER_ASSETS) usually has no controller manager. */
 const isLeftOut = (run: Run): boolean => run.host.assets !== undefined && fromAssets(run, NAME) === undefined;
 
@@ -35,7 +48,7 @@ export const kubeControllerManager: Component = {
         `--kubeconfig=${run.path('kubeconfig')}`,
         `--service-account-private-key-file=${serviceAccountKeys(run).private}`,
         `--root-ca-file=${apiAuthority(run)}`,
-        `--controllers=${CONTROLLERS.join(',')}`,
+        `--controllers=${[...CONTROLLERS, ...(run.network ? NODE_CONTROLLERS : [])].join(',')}`,
         '--leader-elect=false',
         '--secure-port=0',
         '--kube-api-qps=200',

@@ -48,7 +48,7 @@ function identities(accessKey: string, secretKey: string): string {
 /** A real S3 server (SeaweedFS) with one access key that may do everything. */
 export const seaweedfs: Component = {
   name: NAME,
-  needs: [],
+  needs: ['node'],
   ensureInstalled: async (run, signal) => {
     const dir = await cached(
       {
@@ -72,15 +72,17 @@ export const seaweedfs: Component = {
     }
     writeFileSync(join(home, 'master.toml'), MASTER_SETTINGS);
     writeFileSync(join(home, 's3.json'), identities(accessKey, secretKey), { mode: 0o600 });
-    run.facts.s3 = { endpoint: `http://127.0.0.1:${port}`, accessKey, secretKey, region: REGION };
+    run.facts.s3 = { endpoint: `http://${run.address}:${port}`, accessKey, secretKey, region: REGION };
     run.processes.start({
       name: NAME,
       file: run.program('weed'),
       cwd: home,
       args: [
+        // Else it leaves a log file per start in the machine's temporary folder.
+        '-logtostderr=true',
         'server',
-        '-ip=127.0.0.1',
-        '-ip.bind=127.0.0.1',
+        `-ip=${run.address}`,
+        `-ip.bind=${run.address}`,
         `-dir=${join(home, 'data')}`,
         ...named,
         '-master.volumeSizeLimitMB=64',

@@ -29,7 +29,7 @@ exit 128
 
 function serverSettings(run: Run, port: number): string {
   return `Port ${port}
-ListenAddress 127.0.0.1
+ListenAddress ${run.address}
 HostKey ${run.path('ssh', 'host_key')}
 AuthorizedKeysFile ${run.path('ssh', 'authorized_keys')}
 PidFile none
@@ -63,9 +63,9 @@ async function writeFiles(run: Run, port: number, signal: AbortSignal): Promise<
   writeFileSync(command, readOnlyCommand(run), { mode: 0o755 });
   writeFileSync(join(dir, 'authorized_keys'), `restrict,command="${command}" ${clientKey}\n`, { mode: 0o600 });
   facts.sshIdentity = readFileSync(join(dir, 'identity'), 'utf8');
-  facts.sshKnownHosts = `[127.0.0.1]:${port} ${hostKey}\n`;
+  facts.sshKnownHosts = `[${run.address}]:${port} ${hostKey}\n`;
   writeFileSync(join(dir, 'known_hosts'), facts.sshKnownHosts);
-  facts.sshUrl = `ssh://${userInfo().username}@127.0.0.1:${port}${facts.root}`;
+  facts.sshUrl = `ssh://${userInfo().username}@${run.address}:${port}${facts.root}`;
   writeFileSync(join(dir, 'sshd_config'), serverSettings(run, port));
 }
 
@@ -94,7 +94,7 @@ export const sshd: Component = {
     const { port, username } = new URL(sshUrl);
     const files = ['-i', run.path('ssh', 'identity'), `-oUserKnownHostsFile=${run.path('ssh', 'known_hosts')}`];
     const options = ['-F', 'none', '-oBatchMode=yes', '-oIdentitiesOnly=yes', '-oConnectTimeout=5', '-p', port];
-    const { stderr } = await exec('ssh', [...options, ...files, `${username}@127.0.0.1`, 'true'], { signal });
+    const { stderr } = await exec('ssh', [...options, ...files, `${username}@${run.address}`, 'true'], { signal });
     if (stderr.includes('only git-upload-pack is served')) return true;
     throw new Error(stderr.trim());
   },

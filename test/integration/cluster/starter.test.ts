@@ -1,6 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -147,7 +156,7 @@ describe.skipIf(shared.auditLog === undefined)('startCluster', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
-  });
+  }, 180_000);
 
   test('ends by itself when the process that started it was killed', async () => {
     const { child, info, ownerPid } = await hold(tmpdir());

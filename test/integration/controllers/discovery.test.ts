@@ -24,7 +24,9 @@ test('a Skill whose SKILL.md vanished says so itself and stays served; a directo
   const { status } = await requestPass(operator.k8s, source);
   expect(status.problems.map(({ path }: { path: string }) => path)).toEqual(['plugins/p/skills/never']);
   const bad = await waitNotReady(operator.k8s, ref, 'Invalid');
-  expect(messageOf(bad, 'Ready')).toMatchInlineSnapshot(`"the directory: the skill lost has no SKILL.md (add SKILL.md that starts with the lines ---, name: lost, description: …, ---); version <version> stays served"`);
+  expect(messageOf(bad, 'Ready')).toMatchInlineSnapshot(
+    `"the directory: the skill lost has no SKILL.md (add SKILL.md that starts with the lines ---, name: lost, description: …, ---); version <version> stays served"`,
+  );
   expect(bad.status.violations[0].code).toBe('SkillMdMissing');
   expect(bad.status.served).toEqual(good.status.served);
   await waitSkills(operator, 'missing', ['p.lost']);
@@ -49,7 +51,9 @@ test('a file named skill.md is a problem, and makes an existing Skill invalid', 
   await repository.commit({ 'plugins/p/skills/cased/Skill.md': md }, { remove: ['plugins/p/skills/cased/SKILL.md'] });
   await requestPass(operator.k8s, source);
   const bad = await waitNotReady(operator.k8s, ref, 'Invalid');
-  expect(messageOf(bad, 'Ready')).toMatchInlineSnapshot(`"the directory: the skill cased has no SKILL.md, found Skill.md (rename it: git mv -- Skill.md SKILL.md); version <version> stays served"`);
+  expect(messageOf(bad, 'Ready')).toMatchInlineSnapshot(
+    `"the directory: the skill cased has no SKILL.md, found Skill.md (rename it: git mv -- Skill.md SKILL.md); version <version> stays served"`,
+  );
   expect(bad.status.served).toEqual(good.status.served);
 });
 
@@ -117,7 +121,7 @@ test('include and exclude choose by <plugin>/<skill>, and a change of them takes
   await waitSkills(operator, 'globs', ['docs.in-a', 'data.in-c']);
   await operator.k8s.patch(source, { spec: { include: ['data/*'], exclude: null } });
   await waitSkills(operator, 'globs', ['data.in-c', 'data.in-d']);
-  await operator.k8s.patch(source, { spec: { include: ['['.repeat(3)] } });
+  await operator.k8s.patch(source, { spec: { include: ['data/(in-c)'] } });
   const stalled = await waitNotReady(operator.k8s, source, 'InvalidSpec');
   expect(condition(stalled, 'Stalled')?.message).toMatch(/include pattern/);
   await waitSkills(operator, 'globs', ['data.in-c', 'data.in-d']);
@@ -135,7 +139,9 @@ test('git-subdir takes plugins/ below its path; a path that is not there is Path
   await waitReady(operator.k8s, operator.skill('root.p.sub'));
   await operator.k8s.patch(source, { spec: { gitSubdir: { path: 'teams/none' } } });
   const stalled = await waitNotReady(operator.k8s, source, 'PathNotFound');
-  expect(messageOf(stalled, 'Stalled')).toMatchInlineSnapshot(`"the commit has no directory "teams/none": correct spec.gitSubdir.path, or push the directory"`);
+  expect(messageOf(stalled, 'Stalled')).toMatchInlineSnapshot(
+    `"the commit has no directory "teams/none": correct spec.gitSubdir.path, or push the directory"`,
+  );
   await waitSkills(operator, 'root', ['p.sub']);
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { summarise, type VitestReport } from '../../../scripts/lib/summary.ts';
 import { cacheKey } from '../../cluster/cache.ts';
 import { parseCgi, repositoryOf, serviceOf } from '../../cluster/git-server.ts';
-import { checkGoVersion } from '../../cluster/kube-binary.ts';
+import { checkGoVersion } from '../../cluster/go-program.ts';
 import { installAdvice } from '../../cluster/packages.ts';
 import { PORT_TAKEN } from '../../cluster/ports.ts';
 import { ownerOf } from '../../cluster/run-dir.ts';
@@ -56,7 +56,7 @@ describe('the starter', () => {
     ['go version go1.25.1 linux/amd64', false],
     ['nonsense', false],
   ])('given %j says whether Go is new enough', (output, enough) => {
-    const check = () => checkGoVersion(output);
+    const check = () => checkGoVersion(output, 'the servers', 'Or set KUBEBUILDER_ASSETS.');
     if (enough) expect(check).not.toThrow();
     else expect(check).toThrow('KUBEBUILDER_ASSETS');
   });

@@ -1,0 +1,54 @@
+/** What a build's log says. Everything in it may have been written by the author's own commands: it explains, it never proves. */
+import { redact } from '../base/redact.ts';
+import { PATHS } from './arguments.ts';
+
+/** Bytes of log that a status keeps. */
+export const LOG_TAIL_BYTES = 2048;
+const MAX_WARNINGS = 5;
+const MAX_LINE = 1000;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: terminal control sequences are what this is about.
+const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?/g;
+
+/** Lines as a terminal would leave them: no control sequences, and of a line that was overwritten the last text. */
+function plainLines(text: string): string[] {
+  return redact(text)
+    .replaceAll(ESCAPES, '')
+    .split(/\r?\n/)
+    .map((line) => line.slice(line.lastIndexOf('\r') + 1))
+    .map((line) => line.replaceAll(/[^\P{C}\t]/gu, '').trimEnd())
+    .filter((line) => line !== '');
+}
+
+const shortened = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE - 1)}…` : line);
+
+/** The last lines of a log, at most `max` bytes of UTF-8: secrets masked before anything is cut, control characters removed, whole lines. */
+export function logTail(text: string, max = LOG_TAIL_BYTES): string {
+  const kept: string[] = [];
+  let room = max;
+  for (const line of plainLines(text).map(shortened).reverse()) {
+    room -= Buffer.byteLength(line) + 1;
+    if (room < -1) break;
+    kept.unshift(line);
+  }
+  return kept.join('\n');
+}
+
+/** `INFO[0012] ` in front of what Kaniko says. */
+const LEVEL = /^(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[\d+\]\s*/;
+const FINAL = /^error (?:building image|pushing image|checking push permissions|resolving [a-z ]+|changing to root)/i;
+
+/** Kaniko's last error, without its level and with paths as the author knows them; the last line where it gave none; '' for an empty log. */
+export function lastError(text: string): string {
+  const lines = plainLines(text).map((line) => line.replace(LEVEL, '').replace(/^error: /i, ''));
+  const line = lines.findLast((one) => FINAL.test(one)) ?? lines.at(-1) ?? '';
+  return shortened(line.replaceAll(`${PATHS.context}/`, ''));
+}
+
+/** What Kaniko said that it ignores in the Dockerfile: it builds on, but something else than Docker would. At most five texts. */
+export function ignoredSyntax(text: string): string[] {
+  const found = plainLines(text)
+    .map((line) => /^WARN\[\d+\]\s*(?:#\d+ )?(kaniko does not support .*)$/i.exec(line)?.[1])
+    .filter((warning) => warning !== undefined);
+  return [...new Set(found)].slice(0, MAX_WARNINGS).map((warning) => shortened(warning));
+}

@@ -1,0 +1,102 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Component, Run } from '../component.ts';
+import { exec } from '../exec.ts';
+import { onNode } from '../node/namespace.ts';
+import { ensurePrograms } from '../packages.ts';
+
+const NAME = 'containerd';
+const PLUGINS = '/usr/lib/cni';
+
+/** Path of the socket of the container runtime. */
+export const containerdSocket = (run: Run): string => run.path(NAME, 'containerd.sock');
+
+/** Containerd's settings; every path lies in the run's directory or on the node's own mounts. */
+function settings(run: Run): string {
+  const quoted = (...parts: string[]) => JSON.stringify(run.path(NAME, ...parts));
+  return `version = 2
+root = ${quoted('root')}
+state = ${quoted('state')}
+# Test nodes pull no image that they could do without, and run no other client.
+disabled_plugins = ["io.containerd.grpc.v1.diff-service", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
+
+[grpc]
+  address = ${JSON.stringify(containerdSocket(run))}
+
+[plugins."io.containerd.internal.v1.opt"]
+  path = ${quoted('opt')}
+
+[plugins."io.containerd.grpc.v1.cri"]
+  # Without the capability SYS_RESOURCE no process may be protected more than its parent is.
+  restrict_oom_score_adj = true
+  sandbox_image = ${JSON.stringify(run.node.pauseImage)}
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = ${quoted('certs.d')}
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = ${JSON.stringify(PLUGINS)}
+    conf_dir = ${quoted('net.d')}
+`;
+}
+
+/** Tells the runtime that a registry speaks plain http. */
+function allowHttp(run: Run, address: string | undefined): void {
+  if (address === undefined) throw new Error('a registry did not tell its address');
+  const dir = run.path(NAME, 'certs.d', address);
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, 'hosts.toml'), `server = "http://${address}"\n[host."http://${address}"]\n`);
+}
+
+function podNetwork(range: string): string {
+  return JSON.stringify({
+    cniVersion: '1.0.0',
+    name: 'pods',
+    plugins: [
+      {
+        type: 'bridge',
+        bridge: 'cni0',
+        isGateway: true,
+        ipMasq: false,
+        hairpinMode: true,
+        ipam: { type: 'host-local', ranges: [[{ subnet: range }]], routes: [{ dst: '0.0.0.0/0' }] },
+      },
+    ],
+  });
+}
+
+/** The container runtime, with a bridge for pods. */
+export const containerd: Component = {
+  name: NAME,
+  needs: ['node', 'node-images', 'registry'],
+  ensureInstalled: (run, signal) =>
+    ensurePrograms(
+      [
+        { probe: ['containerd', '--version'], debianPackage: 'containerd' },
+        { probe: ['runc', '--version'], debianPackage: 'runc' },
+        { probe: [join(PLUGINS, 'bridge'), '-h'], debianPackage: 'containernetworking-plugins' },
+      ],
+      run.host.say,
+      signal,
+    ),
+  start: async (run) => {
+    if (!run.network) throw new Error('the node has no network');
+    mkdirSync(run.path(NAME, 'net.d'), { recursive: true });
+    writeFileSync(run.path(NAME, 'net.d', '10-pods.conflist'), podNetwork(run.network.podRange));
+    allowHttp(run, run.node.baseRegistry?.address);
+    allowHttp(run, run.node.registry?.address);
+    writeFileSync(run.path(NAME, 'config.toml'), settings(run));
+    run.processes.start({
+      name: NAME,
+      ...onNode(run, '/usr/bin/containerd', ['--config', run.path(NAME, 'config.toml')]),
+    });
+  },
+  ready: async (run, signal) => {
+    const { code, stderr } = await exec(
+      'ctr',
+      ['--address', containerdSocket(run), '--connect-timeout', '2s', 'version'],
+      { signal },
+    );
+    if (code !== 0) throw new Error(stderr.trim());
+    return true;
+  },
+  stop: (run) => run.processes.stop(NAME),
+};

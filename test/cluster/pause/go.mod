@@ -1,0 +1,3 @@
+module skill-operator.test/pause
+
+go 1.24.0

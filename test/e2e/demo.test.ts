@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { createRepository } from '../support/git.ts';
+import { K8s } from '../support/k8s.ts';
+import { examples, page, ROOT } from '../support/markdown.ts';
+import { marketplace, skillMd } from '../support/market.ts';
+
+const RUN_MS = 240_000;
+
+/** A run of the demo and what it has printed so far. */
+interface Demo {
+  child: ChildProcess;
+  text: () => string;
+  /** Exit code. */
+  ended: Promise<number | null>;
+}
+
+let temp: string;
+let demo: Demo | undefined;
+beforeEach(() => {
+  temp = mkdtempSync(join(tmpdir(), 'demo-test-'));
+});
+afterEach(async () => {
+  demo?.child.kill('SIGINT');
+  await demo?.ended;
+  demo = undefined;
+  rmSync(temp, { recursive: true, force: true });
+});
+
+/** Starts the demo with a folder for temporary files of its own, so that a test sees what it leaves behind. */
+function start(env: Record<string, string> = {}): Demo {
+  const inherited = ['PATH', 'HOME', 'XDG_CACHE_HOME', 'KUBEBUILDER_ASSETS'];
+  const base = Object.fromEntries(inherited.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+  const child = spawn(process.execPath, ['scripts/demo.ts'], {
+    cwd: ROOT,
+    env: { ...base, CI: 'true', TMPDIR: temp, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const chunks: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => chunks.push(String(chunk)));
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  demo = { child, text: () => chunks.join(''), ended };
+  return demo;
+}
+
+async function run(env: Record<string, string> = {}): Promise<{ code: number | null; text: string }> {
+  const { ended, text } = start(env);
+  return { code: await ended, text: text() };
+}
+
+/** Everything below the folder of runs must be gone; the folder itself stays for the next run. */
+const leftovers = (): string[] =>
+  readdirSync(temp, { recursive: true, encoding: 'utf8' }).filter((path) => /run-|skill-operator-mirror/.test(path));
+
+/** Times, ports and ids differ from run to run; versions, commits and messages do not. */
+const normalised = (line: string): string =>
+  line
+    .replaceAll(/\d+(\.\d+)? s\b/g, '<time>')
+    .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:<port>')
+    .trim();
+
+/** Lines of an excerpt that the text does not have in that order. */
+function missing(excerpt: readonly string[], text: string): string[] {
+  const lines = text.split('\n').map(normalised);
+  let from = 0;
+  return excerpt
+    .filter((line) => line !== '' && line !== '…')
+    .filter((line) => {
+      const at = lines.indexOf(normalised(line), from);
+      if (at >= 0) from = at + 1;
+      return at < 0;
+    });
+}
+
+test('make demo shows what the README promises, and leaves nothing behind', { timeout: RUN_MS }, async () => {
+  const { code, text } = await run();
+  expect(code, text).toBe(0);
+  const excerpt = examples(page('README.md')).find(({ command }) => command === 'make demo')?.output ?? [];
+  expect(excerpt.length).toBeGreaterThan(20);
+  expect(missing(excerpt, text), text).toEqual([]);
+  expect(text).toMatch(/✓ Ready again \d+\.\d s after the push: version [0-9a-f]{12} → [0-9a-f]{12}/);
+  expect(text).not.toContain('\u001b');
+  expect(leftovers()).toEqual([]);
+});
+
+test('make demo URL=… KEEP=1 takes any marketplace and stays up until it is stopped', { timeout: RUN_MS }, async () => {
+  const { git } = inject('cluster');
+  const repository = await createRepository(git.root, 'market-for-the-demo');
+  const wrong = skillMd({ name: 'other-name' });
+  await repository.commit(marketplace({ docs: { pdf: {}, broken: { 'SKILL.md': wrong } } }));
+  const { child, text, ended } = start({ URL: `${git.httpUrl}/market-for-the-demo.git`, KEEP: '1' });
+  await Promise.race([
+    eventually(() => text().includes('aws s3 ls'), { timeoutMs: RUN_MS, what: 'the invitation' }),
+    ended.then((code) => Promise.reject(new Error(`the demo ended with ${code}:\n${text()}`))),
+  ]);
+  expect(text()).toContain('1 of 2 Skills Ready, 1 Invalid');
+  expect(text()).toContain('Breaking and mending a skill is left out');
+  const kubeconfig = /export KUBECONFIG=(\S+)/.exec(text())?.[1] ?? '';
+  await using k8s = new K8s(kubeconfig);
+  const skills = await k8s.list({ apiVersion: 'skills.tfrobot.io/v1alpha1', kind: 'Skill', namespace: 'demo' });
+  expect(skills.map(({ metadata }) => metadata.name).sort()).toEqual(['examples.docs.broken', 'examples.docs.pdf']);
+  child.kill('SIGINT');
+  expect(await ended).toBe(0);
+  expect(leftovers()).toEqual([]);
+});
+
+test('a marketplace that is not there ends the demo with the reason, and with nothing left behind', {
+  timeout: RUN_MS,
+}, async () => {
+  const { code, text } = await run({ URL: `${inject('cluster').git.httpUrl}/there-is-none.git` });
+  expect(code, text).toBe(1);
+  expect(text).toContain('✗ this step did not come true');
+  expect(text).toContain('RepositoryNotFound');
+  expect(leftovers()).toEqual([]);
+});
+
+test('Ctrl-C while the servers start ends the demo at once, with nothing left behind', {
+  timeout: RUN_MS,
+}, async () => {
+  const { child, text, ended } = start();
+  await eventually(() => text().includes('1/8'), { what: 'the first step' });
+  child.kill('SIGINT');
+  expect(await ended, text()).toBe(130);
+  expect(text()).toContain('Stopped. Everything is removed.');
+  expect(leftovers()).toEqual([]);
+});
+
+test('an address that the demo cannot read is refused before anything starts', async () => {
+  const { code, text } = await run({ URL: 'git@git.example.com:team/skills.git' });
+  expect({ code, text }).toMatchInlineSnapshot();
+});

@@ -1,0 +1,59 @@
+import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** What the proxy does with requests instead of passing them on. */
+export type StoreFault = 'none' | 'cut' | 'silent' | 'error';
+
+/** The store behind a proxy of its own, which counts and can fail. */
+export interface StoreProxy extends AsyncDisposable {
+  endpoint: string;
+  /** Every request that came in: method, path of the bucket and key, monotonic milliseconds. */
+  readonly requests: { method: string; path: string; at: number }[];
+  fault: StoreFault;
+  /** Number of requests with that method (all without), which came in since the index `since` of `requests`. */
+  count(method?: string, since?: number): number;
+}
+
+/** Puts a proxy before the S3 server on a loopback port; the signatures stay valid, since the Host header stays. */
+export async function startStoreProxy(endpoint: string): Promise<StoreProxy> {
+  const target = new URL(endpoint);
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const sockets = new Set<Socket>();
+
+  function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const { method, url: path, headers } = incoming;
+    const out = request({ agent, host: target.hostname, port: target.port, method, path, headers }, (reply) => {
+      outgoing.writeHead(reply.statusCode ?? 502, reply.headers);
+      reply.pipe(outgoing);
+    });
+    out.on('error', () => outgoing.destroy());
+    incoming.pipe(out);
+  }
+
+  const server = createServer((incoming, outgoing) => {
+    const path = incoming.url?.split('?', 1)[0] ?? '';
+    proxy.requests.push({ method: incoming.method ?? '', path, at: performance.now() });
+    if (proxy.fault === 'none') pass(incoming, outgoing);
+    else if (proxy.fault === 'cut') incoming.socket.resetAndDestroy();
+    else if (proxy.fault === 'error') outgoing.writeHead(503).end();
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const proxy: StoreProxy = {
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests: [],
+    fault: 'none',
+    count: (method, since = 0) =>
+      proxy.requests.slice(since).filter((one) => method === undefined || one.method === method).length,
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      agent.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return proxy;
+}

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The root of the repository. */
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A page of the documentation. */
+export interface Page {
+  /** Relative to the root of the repository. */
+  path: string;
+  text: string;
+}
+
+/** README.md and everything below docs/, by path. */
+export function pages(): Page[] {
+  const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
+  return ['README.md', ...docs.sort()].map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
+}
+
+/** One page by its path. */
+export const page = (path: string): Page => ({ path, text: readFileSync(join(ROOT, path), 'utf8') });
+
+/** Content of the fenced code blocks of that language, without their indent. */
+export function blocks({ text }: Pick<Page, 'text'>, language: string): string[] {
+  return [...text.matchAll(/^( *)```(\w*)\n([\s\S]*?)^\1```$/gm)]
+    .filter(([, , found]) => found === language)
+    .map(([, indent = '', , content = '']) => content.replaceAll(new RegExp(`^${indent}`, 'gm'), ''));
+}
+
+/** A command of a `console` block and the lines that the page shows below it. */
+export interface Example {
+  page: string;
+  command: string;
+  output: string[];
+}
+
+/** The commands of a page's `console` blocks. */
+export function examples(of: Page): Example[] {
+  return blocks(of, 'console').flatMap((block) => {
+    const found: Example[] = [];
+    for (const line of block.trimEnd().split('\n')) {
+      if (line.startsWith('$ ')) found.push({ page: of.path, command: line.slice(2), output: [] });
+      else found.at(-1)?.output.push(line);
+    }
+    return found;
+  });
+}
+
+/** Every command line that a page tells its reader to type, in `sh` and `console` blocks; comments are left out. */
+export function commands(of: Page): string[] {
+  const typed = blocks(of, 'sh').flatMap((block) => block.split('\n'));
+  return [...typed, ...examples(of).map(({ command }) => command)]
+    .map((line) => line.replace(/\s+#.*$/, '').trim())
+    .filter((line) => line !== '');
+}
+
+/** The id that GitHub gives a heading. */
+export const anchor = (heading: string): string =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[`*_]/g, '')
+    .replaceAll(/[^\p{L}\p{N}\s-]/gu, '')
+    .replaceAll(/\s/g, '-');

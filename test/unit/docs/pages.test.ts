@@ -1,0 +1,94 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { REASONS } from '../../../src/base/reasons.ts';
+import { anchor, commands, examples, type Page, page, pages, ROOT } from '../../support/markdown.ts';
+
+const all = pages();
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+const headings = (text: string): string[] =>
+  [...text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => anchor(title));
+
+/** What is wrong with a link, or undefined. */
+function problemOf({ path }: Page, link: string): string | undefined {
+  const [file = '', fragment] = link.split('#');
+  const target = file === '' ? path : relative(ROOT, join(ROOT, dirname(path), file));
+  if (!existsSync(join(ROOT, target))) return `${path}: ${link} leads nowhere`;
+  if (fragment === undefined || statSync(join(ROOT, target)).isDirectory()) return undefined;
+  return headings(read(target)).includes(fragment) ? undefined : `${path}: ${link} names no heading`;
+}
+
+describe('the pages', () => {
+  test('link only to what exists', () => {
+    const links = all.flatMap((from) =>
+      [...from.text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => ({ from, link })),
+    );
+    const local = links.filter(({ link }) => !/^[a-z]+:/.test(link));
+    expect(local.length).toBeGreaterThan(20);
+    expect(local.map(({ from, link }) => problemOf(from, link)).filter(Boolean)).toEqual([]);
+  });
+
+  test('name only make targets that exist', () => {
+    const targets = new Set([...read('Makefile').matchAll(/^([a-z][a-z0-9-]*):/gm)].map(([, name]) => name));
+    const named = all.flatMap((from) => [
+      ...commands(from).flatMap((line) => [...line.matchAll(/^make ([a-z-]+)/g)].map(([, name]) => name)),
+      ...[...from.text.matchAll(/`make ([a-z-]+)[^`]*`/g)].map(([, name]) => name),
+    ]);
+    expect(new Set(named).size).toBeGreaterThan(5);
+    expect(named.filter((name) => !targets.has(name ?? ''))).toEqual([]);
+  });
+
+  test('name only scripts of package.json that exist', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const named = all.flatMap(({ text }) => [...text.matchAll(/npm run (?:-s )?([a-z:-]+)/g)].map(([, name]) => name));
+    expect(named.length).toBeGreaterThan(3);
+    expect(named.filter((name) => !Object.hasOwn(scripts, name ?? ''))).toEqual([]);
+  });
+
+  test('say of every command that the README opens with what the reader will see', () => {
+    const shown = examples(page('README.md'));
+    expect(shown.map(({ command }) => command.split(' ').slice(0, 2).join(' '))).toEqual([
+      'make demo',
+      'make test',
+      'make check',
+      'make bench',
+      'npm run',
+    ]);
+    expect(shown.filter(({ output }) => output.filter((line) => line !== '…').length === 0)).toEqual([]);
+  });
+});
+
+describe('the README', () => {
+  const outputOf = (command: string) =>
+    examples(page('README.md')).find((one) => one.command === command)?.output ?? [];
+
+  test('shows the checks that make check runs', () => {
+    const names = [...read('scripts/check.ts').matchAll(/name: '([^']+)'/g)].map(([, name]) => name);
+    const shown = outputOf('make check').flatMap((line) => /^ok {4}(.+?) +\d/.exec(line)?.[1] ?? []);
+    expect(shown.sort()).toEqual(names.sort());
+    expect(outputOf('make check').at(-1)).toBe(`All ${names.length} checks passed.`);
+  });
+
+  test('shows the sum that make test ends with', () => {
+    expect(outputOf('make test').at(-1)).toMatch(/^\d+ passed, 0 failed(, \d+ skipped)?$/);
+  });
+});
+
+describe('the troubleshooting guide', () => {
+  test('names reasons of the catalogue, and no others', () => {
+    const { text } = page('docs/guides/troubleshooting.md');
+    const rows = [...text.matchAll(/^\|[^|]*\|([^|]*)\|[^|]*\|$/gm)].map(([, cell = '']) => cell);
+    const named = rows.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name));
+    expect(named.length).toBeGreaterThan(25);
+    expect(named.filter((name) => !Object.hasOwn(REASONS, name))).toEqual([]);
+  });
+});
+
+describe('the list of decisions', () => {
+  test('has every record once', () => {
+    const records = all.map(({ path }) => /^docs\/adr\/(\d{4}-.*\.md)$/.exec(path)?.[1]).filter(Boolean);
+    const listed = [...page('docs/adr/README.md').text.matchAll(/\]\((\d{4}-[^)]*)\)/g)].map(([, file]) => file);
+    expect(listed).toEqual(records);
+  });
+});
