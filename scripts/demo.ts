@@ -67,6 +67,7 @@ async function pushExamples(cluster: Cluster): Promise<Pushed> {
 async function startUp(stage: Stage): Promise<Pushed | undefined> {
   let pushed: Pushed | undefined;
   await stage.step('Start an API server, an S3 server and a Git server', async () => {
+    screen.say('on loopback addresses; the first run on a machine compiles them, which takes some minutes');
     const cluster = await bringUpCluster(stage);
     up.cluster = cluster;
     const { s3, git } = cluster.info;

@@ -53,3 +53,30 @@ export const NAMESPACES = {
   kind: 'Namespace',
   namespaced: false,
 } as const satisfies ApiResource;
+
+/** Jobs of image builds. */
+export const JOBS = {
+  group: 'batch',
+  version: 'v1',
+  plural: 'jobs',
+  kind: 'Job',
+  namespaced: true,
+} as const satisfies ApiResource;
+
+/** Pods of those Jobs. */
+export const PODS = {
+  group: '',
+  version: 'v1',
+  plural: 'pods',
+  kind: 'Pod',
+  namespaced: true,
+} as const satisfies ApiResource;
+
+/** Core events: the Job controller, scheduler and kubelet say there why a pod does not start. */
+export const CORE_EVENTS = {
+  group: '',
+  version: 'v1',
+  plural: 'events',
+  kind: 'Event',
+  namespaced: true,
+} as const satisfies ApiResource;

@@ -125,6 +125,10 @@ const versionFields = {
   engine: text(64, 'Engine that runs it; absent for prompt-only.').optional(),
   templateID: text(256, 'Id of the template at the engine.').optional(),
   image: text(1024, 'Image by digest, of a skill that brings its own.').optional(),
+  settings: text(
+    64,
+    'Hash of the engine settings that the template was made with; its name depends on them.',
+  ).optional(),
   files: count('Number of files.'),
   bytes: count('Size of all files.'),
 };

@@ -72,6 +72,7 @@ export const REASONS = {
   StoreAccessDenied: 'The S3 store refuses the key or the action.',
   StoreBucketNotFound: 'The bucket does not exist.',
   StoreClockSkew: 'The clocks of the operator and the S3 store differ too much.',
+  StoreAnonymousWrites: 'The bucket lets everybody write.',
   StoreCorrupt: 'A stored object does not have the digest that its name promises.',
   StoreConfigInvalid: 'The store endpoint or bucket in the configuration cannot be used.',
 

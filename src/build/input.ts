@@ -1,4 +1,5 @@
 import type { Engine } from '../protocol/types.ts';
+import { DOCKERFILE } from './arguments.ts';
 
 /** Checksum and size of one stored object. */
 interface StoredObject {
@@ -26,3 +27,6 @@ export interface ContextURLs {
   tar: string;
   dockerfile: string;
 }
+
+/** Keys of the Secret with the URLs, which are the names of the files that `fetch` reads. */
+export const URL_KEYS = { tar: 'package.tar', dockerfile: DOCKERFILE } as const;

@@ -2,22 +2,18 @@ import type { Job } from 'kubernetes-types/batch/v1.d.ts';
 import type { Container, PodSpec, Secret, Volume } from 'kubernetes-types/core/v1.d.ts';
 import { MANAGED_BY } from '../api/labels.ts';
 import { labelValue } from '../api/names.ts';
-import { CA_FILE, DOCKERFILE } from './arguments.ts';
+import { CA_FILE } from './arguments.ts';
 import { buildContainer, fetchContainer, pushContainer } from './containers.ts';
-import type { BuildInput, ContextURLs } from './input.ts';
+import { type BuildInput, type ContextURLs, URL_KEYS } from './input.ts';
 import {
   BUILD_ANNOTATIONS,
   BUILD_COMPONENT,
   BUILD_LABELS,
   type BuildIdentity,
   imageRepository,
-  imageTag,
   jobName,
 } from './names.ts';
 import type { BuildSettings } from './settings.ts';
-
-/** Keys of the Secret with the URLs, which are the names of the files that `fetch` reads. */
-export const URL_KEYS = { tar: 'package.tar', dockerfile: DOCKERFILE } as const;
 
 const identityOf = ({ skill, engine, inputHash }: BuildInput, settings: BuildSettings): BuildIdentity => ({
   installation: settings.installation,
@@ -28,11 +24,9 @@ const identityOf = ({ skill, engine, inputHash }: BuildInput, settings: BuildSet
   inputHash,
 });
 
-/** `<host>/<repository>:<tag>` that an attempt pushes to. */
-export function imageReference(input: BuildInput, settings: BuildSettings): string {
-  const repository = imageRepository(settings.registry.prefix, identityOf(input, settings));
-  return `${settings.registry.host}/${repository}:${imageTag(input.inputHash)}`;
-}
+/** `<host>/<repository>` that an attempt pushes to. */
+const destinationOf = (input: BuildInput, settings: BuildSettings): string =>
+  `${settings.registry.host}/${imageRepository(settings.registry.prefix, identityOf(input, settings))}`;
 
 function labelsOf(input: BuildInput, settings: BuildSettings): Record<string, string> {
   return {
@@ -52,7 +46,7 @@ function annotationsOf(input: BuildInput, settings: BuildSettings): Record<strin
     [BUILD_ANNOTATIONS.skill]: `${input.skill.namespace}/${input.skill.name}`,
     [BUILD_ANNOTATIONS.digest]: input.digest,
     [BUILD_ANNOTATIONS.inputHash]: input.inputHash,
-    [BUILD_ANNOTATIONS.image]: imageReference(input, settings),
+    [BUILD_ANNOTATIONS.image]: destinationOf(input, settings),
   };
 }
 
@@ -125,7 +119,7 @@ export function buildJob(input: BuildInput, settings: BuildSettings): Job {
   const annotations = annotationsOf(input, settings);
   const containers = {
     init: [fetchContainer(input, settings), buildContainer(settings)],
-    main: pushContainer(imageReference(input, settings), settings),
+    main: pushContainer(destinationOf(input, settings), settings),
   };
   return {
     apiVersion: 'batch/v1',

@@ -32,7 +32,7 @@ export const BUILD_ANNOTATIONS = {
   digest: `${GROUP}/digest`,
   /** Hash of everything that shapes the image, 64 hex digits. */
   inputHash: `${GROUP}/input-hash`,
-  /** Repository and tag that the image is pushed to. */
+  /** Host and repository that the image is pushed to. */
   image: `${GROUP}/image`,
 } as const;
 
@@ -79,8 +79,11 @@ export function imageRepository(
   return [prefix, installation, namespace, `${readable}-${hash}-${engine}`].filter((part) => part !== '').join('/');
 }
 
-/** Tag of an image: it keeps registries from collecting it as untagged; images are asked for by digest alone. */
-export const imageTag = (inputHash: string): string => inputHash.slice(0, 32);
+/**
+ * Tag that an image is pushed under, from its digest `sha256:<64 hex>`: it keeps registries from collecting the image as untagged and
+ * never moves, so registries with immutable tags take it. Images are asked for by digest alone.
+ */
+export const imageTag = (digest: string): string => digest.slice('sha256:'.length, 'sha256:'.length + 32);
 
 /** `<host>/<repository>@sha256:<64 hex>`, the only form in which an image reaches an engine. */
 export const pinnedImage = (host: string, repository: string, digest: string): string =>

@@ -13,6 +13,7 @@ import type { Scope } from '../kube/scope.ts';
 import { Cache } from '../kube/store.ts';
 import type { TreeSource } from '../marketplace/port.ts';
 import type { PackageStore } from '../store/packages.ts';
+import { NO_HANDS } from './byo/hands.ts';
 import { onSkillChange, onSourceChange } from './changes.ts';
 import { CredentialReader } from './credentials.ts';
 import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
@@ -121,6 +122,7 @@ export class Manager {
       sources: this.#sources,
       skills: this.#skills,
       remotes: this.#remotes,
+      hands: NO_HANDS,
       events: this.#recorders.skill,
       wake: (key) => this.#queues.skill.add(key),
     });

@@ -42,9 +42,9 @@ export type Event =
   /** The registry confirmed the digest of the pushed image. */
   | { type: 'BuildDone'; image: string }
   /** The engine named the template, which is not usable yet. */
-  | { type: 'TemplateCreated'; templateID: string }
-  /** The template is usable. */
-  | { type: 'Registered'; templateID: string }
+  | { type: 'TemplateCreated'; templateID: string; buildID?: string; settings?: string }
+  /** The template is usable; `duplicates` are further templates of this registration, to be removed. */
+  | { type: 'Registered'; templateID: string; duplicates?: readonly string[] }
   | { type: 'TransientFailure'; retryAt: string; reason: string; message: string; logTail?: string }
   | { type: 'TerminalFailure'; reason: string; message: string; logTail?: string }
   /** The candidate cannot start for a reason outside the Skill; only says why. */
@@ -122,7 +122,7 @@ export const needsFinalizer = (slots: Slots): boolean =>
 
 /** The part that every slot shares. */
 export function versionOf(from: Version): Version {
-  const { version, digest, manifestSHA256, commit, runtime, engine, templateID, image, files, bytes } = from;
+  const { version, digest, manifestSHA256, commit, runtime, engine, templateID, image, settings, files, bytes } = from;
   return {
     version,
     digest,
@@ -132,6 +132,7 @@ export function versionOf(from: Version): Version {
     ...(engine === undefined ? {} : { engine }),
     ...(templateID === undefined ? {} : { templateID }),
     ...(image === undefined ? {} : { image }),
+    ...(settings === undefined ? {} : { settings }),
     files,
     bytes,
   };

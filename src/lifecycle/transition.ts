@@ -60,14 +60,27 @@ const buildDone: Handler<'BuildDone'> = (draft, { image }, ctx) => {
     : { ...versionOf(candidate), image, phase: 'Registering', ...progress, startedAt: ctx.now };
 };
 
-const templateCreated: Handler<'TemplateCreated'> = (draft, { templateID }) => {
-  if (draft.candidate?.phase === 'Registering') draft.candidate = { ...draft.candidate, templateID };
+const templateCreated: Handler<'TemplateCreated'> = (draft, { templateID, buildID, settings }, ctx) => {
+  const { candidate } = draft;
+  if (candidate?.phase !== 'Registering') return;
+  const { retryAt: _due, reason: _reason, message: _message, buildID: _old, ...rest } = candidate;
+  const anew = candidate.templateID !== templateID || candidate.buildID !== buildID;
+  draft.candidate = {
+    ...rest,
+    templateID,
+    ...(buildID === undefined ? {} : { buildID }),
+    ...(settings === undefined ? {} : { settings }),
+    ...(anew ? { startedAt: ctx.now } : {}),
+  };
+  // An id that the engine gave before is still there under its own name.
+  if (candidate.templateID !== undefined && candidate.templateID !== templateID) discard(draft, candidate);
 };
 
-const registered: Handler<'Registered'> = (draft, { templateID }, ctx) => {
+const registered: Handler<'Registered'> = (draft, { templateID, duplicates = [] }, ctx) => {
   const { candidate } = draft;
   if (candidate?.phase !== 'Registering') return;
   serveOrHold(draft, { ...versionOf(candidate), templateID }, ctx);
+  for (const duplicate of duplicates) discard(draft, { ...versionOf(candidate), templateID: duplicate });
 };
 
 const transientFailure: Handler<'TransientFailure'> = (draft, event) => {

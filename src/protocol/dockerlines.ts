@@ -32,7 +32,7 @@ const isComment = (line: string): boolean => /^\s*#/.test(line);
  */
 export function logicalLines(text: string, problems: DockerfileProblem[]): LogicalLine[] {
   const cursor: Cursor = { lines: text.split(/\r?\n/), next: 0 };
-  const escape = readDirectives(cursor, problems);
+  const mark = readDirectives(cursor, problems);
   const found: LogicalLine[] = [];
   while (cursor.next < cursor.lines.length) {
     const start = cursor.lines[cursor.next] ?? '';
@@ -41,7 +41,7 @@ export function logicalLines(text: string, problems: DockerfileProblem[]): Logic
       continue;
     }
     const line = cursor.next + 1;
-    const joined = joinContinued(cursor, escape);
+    const joined = joinContinued(cursor, mark);
     found.push({ text: joined, line });
     if (WITH_HEREDOC.test(joined)) skipHeredocs(cursor, joined, line, problems);
   }
@@ -51,11 +51,11 @@ export function logicalLines(text: string, problems: DockerfileProblem[]): Logic
 /** Reads the directives at the top and returns the escape character; the first other line ends them. */
 function readDirectives(cursor: Cursor, problems: DockerfileProblem[]): string {
   const seen = new Set<string>();
-  let escape = '\\';
+  let mark = '\\';
   for (;;) {
     const [, name = '', value = ''] = DIRECTIVE.exec(cursor.lines[cursor.next] ?? '') ?? [];
     const directive = name.toLowerCase();
-    if (!DIRECTIVES.has(directive)) return escape;
+    if (!DIRECTIVES.has(directive)) return mark;
     cursor.next++;
     const line = cursor.next;
     if (seen.has(directive)) {
@@ -64,7 +64,7 @@ function readDirectives(cursor: Cursor, problems: DockerfileProblem[]): string {
     }
     seen.add(directive);
     if (directive !== 'escape') continue;
-    if (value === '\\' || value === '`') escape = value;
+    if (value === '\\' || value === '`') mark = value;
     else {
       const message = `the escape character "${show(value)}" is neither \\ nor \``;
       problems.push({ line, message, hint: 'delete the line, or write # escape=`' });
@@ -73,19 +73,19 @@ function readDirectives(cursor: Cursor, problems: DockerfileProblem[]): string {
 }
 
 /** A lone escape character at the end continues the line; two of them are a literal one. */
-function continued(line: string, escape: string): string | undefined {
+function continued(line: string, mark: string): string | undefined {
   const end = line.trimEnd();
-  if (!end.endsWith(escape) || end.endsWith(escape + escape)) return undefined;
+  if (!end.endsWith(mark) || end.endsWith(mark + mark)) return undefined;
   return end.slice(0, -1);
 }
 
-function joinContinued(cursor: Cursor, escape: string): string {
+function joinContinued(cursor: Cursor, mark: string): string {
   const parts: string[] = [];
   while (cursor.next < cursor.lines.length) {
     const line = cursor.lines[cursor.next++] ?? '';
     // Inside a continuation comments and empty lines are left out, and the instruction goes on behind them.
     if (parts.length > 0 && (line.trim() === '' || isComment(line))) continue;
-    const open = continued(line, escape);
+    const open = continued(line, mark);
     parts.push(open ?? line);
     if (open === undefined) break;
   }

@@ -141,7 +141,7 @@ function checkCubeSandbox(result: Result, path: string, out: Findings): void {
     return;
   }
   const message = `the image has no envd, which must answer on port 49983: its base ${show(result.base ?? '')} is no image of CubeSandbox`;
-  const hint = `add to the last stage the line ${COPY_ENVD} and then ${START_ENVD}, or build on FROM ${CUBE_BASE}`;
+  const hint = `add to the last stage: ${COPY_ENVD} and ${START_ENVD}`;
   out.add('EnvdMissing', { path, line: result.last.line }, message, hint);
 }
 
@@ -195,7 +195,7 @@ const IGNORED: readonly (readonly [keyword: string, hint: string])[] = [
 function checkE2B(result: Result, path: string, out: Findings): void {
   const { base, baseLine: line } = result;
   if (base !== undefined && (isScratch(base) || isDistroless(base))) {
-    const message = `E2B cannot start an image on ${show(base)}: it needs a shell and the packages of ${E2B_SYSTEMS}`;
+    const message = `E2B cannot start an image that is built on ${show(base)}: it needs the shell and packages of ${E2B_SYSTEMS}`;
     out.add('DockerfileBaseRefused', { path, line }, message, 'use a distribution image there: FROM debian:12-slim');
   } else if (base !== undefined && isUnknownToE2B(base)) {
     const message = `E2B is known to refuse the distribution of ${show(base)}: it takes ${E2B_SYSTEMS}`;

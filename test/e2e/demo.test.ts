@@ -132,5 +132,11 @@ test('Ctrl-C while the servers start ends the demo at once, with nothing left be
 
 test('an address that the demo cannot read is refused before anything starts', async () => {
   const { code, text } = await run({ URL: 'git@git.example.com:team/skills.git' });
-  expect({ code, text }).toMatchInlineSnapshot();
+  expect({ code, text }).toMatchInlineSnapshot(`
+    {
+      "code": 1,
+      "text": "✗ repository URL "***@git.example.com:team/skills.git" is not supported: use https://host/path, http://host/path or ssh://user@host/path
+    ",
+    }
+  `);
 });

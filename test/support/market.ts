@@ -47,18 +47,19 @@ export const newRepository = (operator: Operator, prefix = 'market'): Promise<Te
 export const publicUrl = (operator: Operator, { name }: Pick<TestRepository, 'name'>): string =>
   `${operator.info.git.httpUrl}/${name}.git`;
 
-/** The manifest of a MarketplaceSource of type git. */
+/** The manifest of a MarketplaceSource of type git; null in `spec` leaves a field out. */
 export function gitSource(
   operator: Operator,
   name: string,
   repository: Pick<TestRepository, 'name'>,
   spec: Record<string, unknown> = {},
 ): K8sObject {
+  const merged = { type: 'git', git: { url: publicUrl(operator, repository) }, interval: '10m', ...spec };
   return {
     apiVersion: API_VERSION,
     kind: 'MarketplaceSource',
     metadata: { name, namespace: operator.namespace },
-    spec: { type: 'git', git: { url: publicUrl(operator, repository) }, interval: '10m', ...spec },
+    spec: Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null)),
   };
 }
 

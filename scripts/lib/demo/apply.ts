@@ -25,7 +25,7 @@ const MESSAGES = 10;
 const WORD_MS = 1000;
 
 /** The MarketplaceSource for a repository. */
-export function sourceFor(url: string): K8sObject {
+function sourceFor(url: string): K8sObject {
   return {
     apiVersion: API_VERSION,
     kind: 'MarketplaceSource',

@@ -14,7 +14,7 @@ const OBJECT = `${SOURCE}.release.changelog-writer`;
 const WAIT_MS = 60_000;
 
 /** The description with a colon that YAML takes for another key, and the same in quotes. */
-const TEXT = 'Release notes: turns commits into a changelog entry. Use it when one is asked for.';
+const TEXT = 'Release notes: turns commits into a changelog entry. Use it on request.';
 const BROKEN = `description: ${TEXT}`;
 const MENDED = `description: "${TEXT}"`;
 
@@ -98,8 +98,7 @@ export async function breakSkill(given: Repairable): Promise<string> {
     return condition(skill, 'Ready')?.reason === 'Invalid';
   });
   const took = duration(performance.now() - began);
-  stage.screen.say(`${took} later:`, '');
-  stage.screen.command(`kubectl describe skl ${OBJECT} -n ${NAMESPACE}`);
+  stage.screen.say('', `Skill ${OBJECT} ${took} later:`);
   showCondition(stage, object, 'Ready');
   showCondition(stage, object, 'Serving');
   stage.screen.say('');
@@ -122,8 +121,7 @@ export async function mendSkill(given: Repairable): Promise<string> {
     return condition(skill, 'Ready')?.status === 'True' && skill.status.served?.version !== old;
   });
   const took = duration(performance.now() - began);
-  stage.screen.say(`${took} later:`, '');
-  stage.screen.command(`kubectl describe skl ${OBJECT} -n ${NAMESPACE}`);
+  stage.screen.say('', `Skill ${OBJECT} ${took} later:`);
   showCondition(stage, object, 'Ready');
   stage.screen.say('');
   return `Ready again ${took} after the push: version ${old} → ${object.status.served.version}`;

@@ -9,7 +9,7 @@ import { BUCKET, NAMESPACE } from './stage.ts';
 export function welcome(screen: Screen, url: string | undefined): void {
   screen.print(
     screen.paint('bold', 'skill-operator demo'),
-    'A marketplace in Git becomes validated, stored skills. Everything runs on this machine, on loopback addresses and ports of its own.',
+    'A marketplace in Git becomes validated, stored skills. Everything runs on this machine and is removed at the end.',
     ...(url === undefined
       ? []
       : [
@@ -22,7 +22,7 @@ export function welcome(screen: Screen, url: string | undefined): void {
 /** What the demo cannot show yet. */
 export function limits(screen: Screen, views: readonly SkillView[]): void {
   const waiting = views.filter((view) => view.reason === 'BuildNotConfigured').length;
-  const own = waiting === 0 ? 'Skills' : `The ${waiting} waiting skills above`;
+  const own = waiting === 0 ? 'skills' : `the ${waiting} waiting skills above`;
   screen.print('', screen.paint('bold', 'What this does not show yet'));
   screen.tell(
     `Image builds: ${waiting === 0 ? `${own} that bring their own Dockerfile would be` : `${own} bring their own Dockerfile; they are`} ` +

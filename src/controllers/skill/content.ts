@@ -19,11 +19,15 @@ export interface Target {
   read(signal: AbortSignal): Promise<{ commit: string; tree: string; files: SkillTree }>;
 }
 
-interface ContentDeps {
+/** What reading content needs. */
+export interface ContentDeps {
   sources: Store<MarketplaceSource>;
   trees: TreeSource;
   remotes: Remotes;
 }
+
+/** True when the last whole pass was over the spec as it stands. */
+export const isObserved = (skill: Skill): boolean => skill.status?.observedGeneration === skill.metadata.generation;
 
 const REVISION_COMMIT = /@?sha1:([0-9a-f]{40})$/;
 
@@ -66,7 +70,9 @@ export class SkillContent {
     const address = { url: git.url, secretRef: git.secretRef, timeoutMs, namespace: skill.metadata.namespace ?? '' };
     const remote = await this.#deps.remotes.ofSkill(keyOf(skill), address, true, signal);
     const resolved = await this.#deps.trees.resolve(remote, git.ref ?? {}, signal);
-    const same = skill.status?.observed?.commit === resolved.commit ? skill.status.observed.tree : undefined;
+    // What was observed under another spec may have been another directory.
+    const observed = isObserved(skill) ? skill.status?.observed : undefined;
+    const same = observed?.commit === resolved.commit ? observed.tree : undefined;
     return {
       commit: resolved.commit,
       tree: same,

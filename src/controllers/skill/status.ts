@@ -57,6 +57,8 @@ interface StatusInput {
   evaluated?: Evaluated | undefined;
   summary: Pick<SkillStatus, 'conditions'> & { observedGeneration: number };
   requestedAt?: string | undefined;
+  /** Value of the annotation rebuild that is answered. */
+  rebuild?: string | undefined;
 }
 
 /** A status to write, and whether its lists must first be read live because this pass did not make them. */
@@ -83,7 +85,7 @@ const drop = <T extends object>(value: T): T =>
 
 /** Puts the status of a pass together and says whether it differs from the one in the cache. */
 export function nextStatus(input: StatusInput, equal: (current: object, wanted: object) => boolean): NextStatus {
-  const { skill, slots, evaluated, summary, requestedAt } = input;
+  const { skill, slots, evaluated, summary, requestedAt, rebuild } = input;
   const before: SkillStatus & Trimmed = skill.status ?? {};
   const templateIDs = templateIDsOf(slots.served);
   const some = <T>(list: T[]): T[] | undefined => (list.length > 0 ? list : undefined);
@@ -93,7 +95,7 @@ export function nextStatus(input: StatusInput, equal: (current: object, wanted: 
       ...cardOf(input),
       observed: evaluated?.observed ?? before.observed,
       lastHandledReconcileAt: requestedAt ?? before.lastHandledReconcileAt,
-      lastHandledRebuild: before.lastHandledRebuild,
+      lastHandledRebuild: rebuild ?? before.lastHandledRebuild,
       templateIDs: Object.keys(templateIDs).length > 0 ? templateIDs : undefined,
       served: slots.served,
       candidate: slots.candidate,

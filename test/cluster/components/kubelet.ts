@@ -37,6 +37,9 @@ function settings(run: Run, address: string, serving: { cert: string; key: strin
     evictionHard: {},
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
+    // Nobody serves names here. With an address configured, pods get no warning about that, and a lookup fails at once.
+    clusterDNS: [run.network?.dnsAddress],
+    clusterDomain: 'cluster.local',
     resolvConf: '/dev/null',
     serializeImagePulls: false,
     // Tests wait for what a kubelet notices; the machine is small, but the node runs few pods.

@@ -11,6 +11,8 @@ export interface NodeNetwork {
   serviceRange: string;
   /** Address of the Service `kubernetes`. */
   serviceAddress: string;
+  /** Where pods ask for names. */
+  dnsAddress: string;
 }
 
 const FIRST = 200;
@@ -30,6 +32,7 @@ export function networkOf(index: number): NodeNetwork {
     podRange: `10.${index}.1.0/24`,
     serviceRange: `10.${index}.2.0/24`,
     serviceAddress: `10.${index}.2.1`,
+    dnsAddress: `10.${index}.2.10`,
   };
 }
 

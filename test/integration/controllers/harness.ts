@@ -3,9 +3,9 @@ import { API_VERSION } from '../../../src/api/labels.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { TestRepository, TestTree } from '../../support/git.ts';
 import { condition, type K8sObject, type Ref } from '../../support/k8s.ts';
+import { statusFaults } from '../../support/kstatus.ts';
 import { applySource, newRepository, waitReady } from '../../support/market.ts';
 import { type Operator, type OperatorOptions, startOperator } from '../../support/operator.ts';
-import { statusFaults } from './kstatus.ts';
 
 /** Everything of both kinds in the operator's namespace. */
 export async function allObjects({ k8s, namespace }: Operator): Promise<K8sObject[]> {

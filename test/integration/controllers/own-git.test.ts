@@ -45,6 +45,9 @@ function lookups({ name }: TestRepository): number {
   return lines.filter((line) => line.startsWith('info/refs ') && line.includes(`/${name}.git`)).length;
 }
 
+const passes = async (): Promise<number> =>
+  (await harness.operator.metrics()).value('controller_runtime_reconcile_total', { controller: 'skill' });
+
 test('a Skill with its own Git source becomes Ready without any MarketplaceSource', async () => {
   const { operator } = harness;
   const { repository, commit } = await newRepositoryWith('alone');
@@ -72,8 +75,9 @@ test('it looks at every interval: a commit elsewhere causes no write, one in its
   const before = await waitReady(operator.k8s, ref);
   await repository.commit({ 'README.md': 'elsewhere', ...marketplace({ p: { neighbour: {} } }) });
   const seen = lookups(repository);
-  // Two lookups: the pass of the first one has ended when the second begins.
-  await eventually(() => lookups(repository) >= seen + 4, { timeoutMs: 50_000, what: 'two more looks' });
+  await eventually(() => lookups(repository) > seen, { timeoutMs: 40_000, what: 'the next look' });
+  const ended = await passes();
+  await eventually(async () => (await passes()) > ended, { timeoutMs: 40_000, what: 'the end of that pass' });
   const idle = await operator.k8s.waitFor(ref, () => true);
   expect(idle.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   const commit = await repository.commit(marketplace({ p: { ticking: skillMd({ name: 'ticking', body: 'New.' }) } }));
@@ -94,11 +98,26 @@ test('a change of ref or path is followed at once', async () => {
   await operator.k8s.waitFor(ref, ({ status }) => status.served.commit === next);
   await applySkill('wander', repository, { ref: { branch: 'next' } }, 'plugins/p/skills/nowhere');
   const lost = await waitNotReady(operator.k8s, ref, 'PathNotFound');
-  expect(messageOf(lost, 'Ready')).toMatchInlineSnapshot();
+  expect(messageOf(lost, 'Ready')).toMatchInlineSnapshot(
+    `"next@sha1:<commit> has no directory plugins/p/skills/nowhere; correct spec.path, or push the directory; retry now: kubectl -n <namespace> annotate skill wander skills.tfrobot.io/requestedAt="$(date +%s)" --overwrite; version <version> stays served"`,
+  );
   expect(condition(lost, 'Serving')?.status).toBe('True');
   expect(condition(lost, 'Fetched')).toMatchObject({ status: 'False', reason: 'PathNotFound' });
   await applySkill('wander', repository, { ref: { branch: 'next' } });
   await waitReady(operator.k8s, ref);
+});
+
+test('another directory with the same files is validated anew: its name is no longer that of the directory', async () => {
+  const { operator } = harness;
+  const { repository } = await newRepositoryWith('twin');
+  await repository.commit(marketplace({ p: { copy: skillMd({ name: 'twin' }) } }));
+  const ref = await applySkill('twin', repository);
+  const { served, observed } = (await waitReady(operator.k8s, ref)).status;
+  await applySkill('twin', repository, {}, 'plugins/p/skills/copy');
+  const bad = await waitNotReady(operator.k8s, ref, 'Invalid');
+  expect(bad.status.observed.tree).toBe(observed.tree);
+  expect(bad.status.violations).toMatchObject([{ path: 'SKILL.md', line: 2 }]);
+  expect(bad.status.served).toEqual(served);
 });
 
 test('its path may lie below a directory of the repository', async () => {
@@ -117,7 +136,9 @@ test('invalid content of its own names file, line and fix, and a request after t
   await repository.commit(marketplace({ p: { mended: '---\nname: other\ndescription: x\n---\n' } }));
   await requestPass(operator.k8s, ref);
   const bad = await waitNotReady(operator.k8s, ref, 'Invalid');
-  expect(messageOf(bad, 'Ready')).toMatchInlineSnapshot(`"SKILL.md:2:7: the name "other" is not the name of the directory, "mended" (write name: mended, or rename the directory to other); version <version> stays served"`);
+  expect(messageOf(bad, 'Ready')).toMatchInlineSnapshot(
+    `"SKILL.md:2:7: the name "other" is not the name of the directory, "mended" (write name: mended, or rename the directory to other); version <version> stays served"`,
+  );
   expect(bad.status.served).toEqual(served);
   await repository.commit(marketplace({ p: { mended: skillMd({ name: 'mended', body: 'Mended.' }) } }));
   await requestPass(operator.k8s, ref);
@@ -134,7 +155,9 @@ test('a Skill that names a source which is not there waits for it; one without r
   });
   await operator.k8s.apply(skill('orphan', 'nobody'));
   const waits = await waitNotReady(operator.k8s, operator.skill('orphan'), 'SourceNotFound');
-  expect(messageOf(waits, 'Ready')).toMatchInlineSnapshot(`"MarketplaceSource "nobody" does not exist in this namespace; apply it, or delete this Skill; retry now: kubectl -n <namespace> annotate skill orphan skills.tfrobot.io/requestedAt="$(date +%s)" --overwrite"`);
+  expect(messageOf(waits, 'Ready')).toMatchInlineSnapshot(
+    `"MarketplaceSource "nobody" does not exist in this namespace; apply it, or delete this Skill; retry now: kubectl -n <namespace> annotate skill orphan skills.tfrobot.io/requestedAt="$(date +%s)" --overwrite"`,
+  );
   const { repository } = await newRepositoryWith('unused');
   await operator.k8s.apply({
     apiVersion: API_VERSION,
@@ -144,5 +167,7 @@ test('a Skill that names a source which is not there waits for it; one without r
   });
   await requestPass(operator.k8s, operator.skill('orphan'));
   const stalled = await waitNotReady(operator.k8s, operator.skill('orphan'), 'InvalidSpec');
-  expect(messageOf(stalled, 'Stalled')).toMatchInlineSnapshot(`"spec.revision is missing: Skills of a marketplace are made by its MarketplaceSource; to apply a Skill yourself set spec.source.git"`);
+  expect(messageOf(stalled, 'Stalled')).toMatchInlineSnapshot(
+    `"spec.revision is missing: Skills of a marketplace are made by its MarketplaceSource; to apply a Skill yourself set spec.source.git"`,
+  );
 });

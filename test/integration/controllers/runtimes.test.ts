@@ -4,7 +4,7 @@ import { validateSkill } from '../../../src/protocol/validate.ts';
 import { buildPackage } from '../../../src/store/package.ts';
 import type { BuiltPackage } from '../../../src/store/package.types.ts';
 import { condition } from '../../support/k8s.ts';
-import { marketplace, skillMd, waitNotReady, waitReady } from '../../support/market.ts';
+import { marketplace, requestPass, skillMd, waitNotReady, waitReady } from '../../support/market.ts';
 import { listObjects, readObject } from '../../support/s3.ts';
 import { conditionsOf, eventsOf, messageOf, newMarket, useOperator } from './harness.ts';
 
@@ -193,5 +193,11 @@ test('the source sums up in one event; a good child has none, a bad one a warnin
     .toEqual([
       expect.stringMatching(/^Normal Succeeded: main@sha1:\w+: 2 skills applied .*2 added, 0 changed, 0 removed/),
     ]);
+  // Passes that change nothing say nothing.
+  for (const ref of [source, operator.skill('events.ev.ev-bad')]) {
+    await requestPass(operator.k8s, ref);
+    await requestPass(operator.k8s, ref);
+    expect(await eventsOf(operator, ref)).toHaveLength(1);
+  }
   expect(await eventsOf(operator, operator.skill('events.ev.ev-good'))).toEqual([]);
 });

@@ -2,7 +2,11 @@ import { Agent, createServer, type IncomingMessage, request, type ServerResponse
 import type { AddressInfo, Socket } from 'node:net';
 
 /** What the proxy does with requests instead of passing them on. */
-export type StoreFault = 'none' | 'cut' | 'silent' | 'error';
+export type StoreFault = 'none' | 'cut' | 'error' | 'no-bucket';
+
+/** MinIO's answer; SeaweedFS makes the bucket instead. */
+const NO_BUCKET =
+  '<?xml version="1.0"?><Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>';
 
 /** The store behind a proxy of its own, which counts and can fail. */
 export interface StoreProxy extends AsyncDisposable {
@@ -36,6 +40,7 @@ export async function startStoreProxy(endpoint: string): Promise<StoreProxy> {
     if (proxy.fault === 'none') pass(incoming, outgoing);
     else if (proxy.fault === 'cut') incoming.socket.resetAndDestroy();
     else if (proxy.fault === 'error') outgoing.writeHead(503).end();
+    else outgoing.writeHead(404, { 'content-type': 'application/xml' }).end(NO_BUCKET);
   });
   server.on('connection', (socket) => {
     sockets.add(socket);

@@ -1,9 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders in braces are what is tested
+import { CUBE_BASE } from '../../../src/protocol/dockerimages.ts';
+import { DOCKERFILE_CASES } from './cases-dockerfile.ts';
 import { bytes, type Case, testCase as c, FM, file, KIB, LFS, link, MIB, skillMd, tree, unread } from './support.ts';
 
 const runtime = (value: string) => skillMd(`runtime: ${value}`);
-const cube = file('.cubesandbox.dockerfile', 'FROM scratch\n');
-const e2b = file('.e2b.dockerfile', 'FROM scratch\n');
+const cube = file('.cubesandbox.dockerfile', `FROM ${CUBE_BASE}\n`);
+const e2b = file('.e2b.dockerfile', 'FROM debian:12-slim\n');
 const many = (n: number) => Array.from({ length: n }, (_, i) => file(`data/${i}.txt`, 'x'));
 
 const RUNTIME_CASES: Case[] = [
@@ -23,7 +25,7 @@ const RUNTIME_CASES: Case[] = [
   c('e2b with the other Dockerfile', tree(runtime('e2b'), cube), 'DockerfileMissing SKILL.md:4:10'),
   c('both Dockerfiles', tree(runtime('e2b'), cube, e2b), 'DockerfilesBoth .e2b.dockerfile'),
   c('a Dockerfile below the root is a plain file', tree(runtime('e2b::node'), file('docker/.e2b.dockerfile', 'x'))),
-  c('a Dockerfile of 256 KiB', tree(runtime('e2b'), file('.e2b.dockerfile', 'x'.repeat(256 * KIB)))),
+  c('a Dockerfile of 256 KiB', tree(runtime('e2b'), file('.e2b.dockerfile', 'FROM a:1\n#'.padEnd(256 * KIB, 'x')))),
   c(
     'a larger Dockerfile',
     tree(runtime('e2b'), unread('.e2b.dockerfile', 256 * KIB + 1)),
@@ -176,6 +178,7 @@ const FILE_CASES: Case[] = [
 /** The rules about files, runtime, .skillenv and placeholders, one skill per case. */
 export const FILE_RULE_CASES: readonly Case[] = [
   ...RUNTIME_CASES,
+  ...DOCKERFILE_CASES,
   ...SKILLENV_CASES,
   ...PLACEHOLDER_CASES,
   ...FILE_CASES,

@@ -32,7 +32,7 @@ it('tells an author which value to quote', () => {
 
 it('uses the words of the protocol for runtime and files', () => {
   const cube = file('.cubesandbox.dockerfile', 'FROM scratch');
-  const e2b = file('.e2b.dockerfile', 'FROM scratch');
+  const e2b = file('.e2b.dockerfile', 'FROM debian:12-slim');
   const reports = [
     validate(skillMd('runtime: cubesandbox'), e2b),
     validate(skillMd('runtime: cubesandbox'), file('Dockerfile', 'FROM scratch')),

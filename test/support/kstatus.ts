@@ -1,7 +1,7 @@
-import { SKILL_CONDITIONS, SOURCE_CONDITIONS } from '../../../src/api/conditions.ts';
-import { REASONS } from '../../../src/base/reasons.ts';
-import { VIOLATIONS } from '../../../src/protocol/violations.ts';
-import type { K8sObject } from '../../support/k8s.ts';
+import { SKILL_CONDITIONS, SOURCE_CONDITIONS } from '../../src/api/conditions.ts';
+import { REASONS } from '../../src/base/reasons.ts';
+import { VIOLATIONS } from '../../src/protocol/violations.ts';
+import type { K8sObject } from './k8s.ts';
 
 interface Condition {
   type: string;

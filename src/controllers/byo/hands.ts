@@ -1,0 +1,120 @@
+import { FIELD_MANAGERS, FINALIZER } from '../../api/labels.ts';
+import { skillDirectory } from '../../api/names.ts';
+import { SKILLS } from '../../api/resources.ts';
+import type { Retired, Skill } from '../../api/skill.ts';
+import { retry } from '../../base/errors.ts';
+import { addFinalizer } from '../../kube/finalizer.ts';
+import { type KubeApi, keyOf } from '../../kube/types.ts';
+import type { Context, Event, Work } from '../../lifecycle/slots.ts';
+import { workOf } from '../../lifecycle/work.ts';
+import type { Expecting } from '../status-writer.ts';
+import type { Builds } from './builds.ts';
+import type { BuildJobs } from './jobs.ts';
+import { type Ledger, ledgerEntry } from './ledger.ts';
+import type { Hands, HandsResult, HandsTask } from './port.ts';
+import type { Registrations } from './registrations.ts';
+import type { Removals } from './removals.ts';
+import type { BuildSlots } from './slots.ts';
+
+interface HandsDeps {
+  api: KubeApi;
+  skills: Expecting;
+  jobs: BuildJobs;
+  builds: Builds;
+  registrations: Registrations;
+  removals: Removals;
+  ledger: Ledger;
+  slots: BuildSlots;
+}
+
+/** The hands of the state machine: build Jobs, registry and engines, each driven from the status alone. */
+export class ByoHands implements Hands {
+  readonly #deps: HandsDeps;
+
+  constructor(deps: HandsDeps) {
+    this.#deps = deps;
+  }
+
+  configuredFor(engine: string | undefined): boolean {
+    return this.#deps.registrations.setupOf(engine) !== undefined;
+  }
+
+  async step(task: HandsTask, ctx: Context, signal: AbortSignal): Promise<HandsResult> {
+    const results = [await this.#candidate(task, ctx, signal), await this.#removals(task, ctx, signal)];
+    const waits = results.flatMap(({ againMs }) => (againMs === undefined ? [] : [againMs]));
+    return {
+      events: results.flatMap(({ events }) => events),
+      againMs: waits.length > 0 ? Math.min(...waits) : undefined,
+    };
+  }
+
+  cancelJob(jobName: string, signal: AbortSignal): Promise<void> {
+    return jobName === '' ? Promise.resolve() : this.#deps.jobs.cancel(jobName, signal);
+  }
+
+  cancelAll(skill: Skill, signal: AbortSignal): Promise<void> {
+    return this.#deps.jobs.cancelAll(skill, signal);
+  }
+
+  async toLedger(skill: Skill, entry: Retired, why: string, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name, uid = '' } = skill.metadata;
+    const owner = { namespace, name, uid, bareName: skillDirectory(skill.spec.path) };
+    await this.#deps.ledger.add(ledgerEntry(owner, entry, why), signal);
+  }
+
+  forget(skill: Skill): void {
+    this.#deps.slots.settle(skill, true);
+  }
+
+  async #candidate({ skill, slots, rebuild }: HandsTask, ctx: Context, signal: AbortSignal): Promise<HandsResult> {
+    const { candidate } = slots;
+    if (!candidate || ctx.suspended || ctx.deleting) return { events: [] };
+    if (candidate.phase === 'Building' && candidate.jobName) {
+      return this.#deps.builds.observe(skill, candidate, rebuild, signal);
+    }
+    const work = workOf(slots, ctx);
+    if (work.some(({ type }) => type === 'StartBuild')) {
+      const ready = () => this.#live(skill, work, signal);
+      return this.#deps.builds.start(skill, candidate, rebuild, ready, signal);
+    }
+    if (work.some(({ type }) => type === 'Register')) {
+      await this.#live(skill, [], signal);
+      return this.#deps.registrations.step(skill, candidate, slots, signal);
+    }
+    return { events: [], againMs: untilDue(candidate.retryAt, ctx.now) };
+  }
+
+  async #removals({ skill, slots }: HandsTask, ctx: Context, signal: AbortSignal): Promise<HandsResult> {
+    const entries = workOf(slots, ctx).flatMap((work) => (work.type === 'DeleteExternal' ? [work.entry] : []));
+    if (entries.length === 0) return { events: [] };
+    await this.#live(skill, [], signal);
+    return this.#deps.removals.step(skill, entries, false, signal);
+  }
+
+  /** Before anything outside is made or deleted: the object as it is now must be the one that was decided on; then the finalizer. */
+  async #live(skill: Skill, work: readonly Work[], signal: AbortSignal): Promise<void> {
+    const { namespace = '', name, uid, generation } = skill.metadata;
+    const live = await this.#deps.api.get<Skill>(SKILLS, namespace, name, signal);
+    const same = live?.metadata.uid === uid && live?.metadata.generation === generation;
+    if (!live || !same || Boolean(live.metadata.deletionTimestamp) !== Boolean(skill.metadata.deletionTimestamp)) {
+      throw retry('Conflict', `Skill ${name} changed meanwhile; the pass runs again`, { retryAfterMs: 500 });
+    }
+    if (!work.some(({ type }) => type === 'AddFinalizer')) return;
+    const writer = { api: this.#deps.api, resource: SKILLS, fieldManager: FIELD_MANAGERS.skill };
+    const written = await addFinalizer(writer, live, FINALIZER, signal);
+    this.#deps.skills.expect(keyOf(skill), written.metadata.resourceVersion);
+  }
+}
+
+const untilDue = (retryAt: string | undefined, now: string): number | undefined =>
+  retryAt === undefined ? undefined : Math.max(500, Date.parse(retryAt) - Date.parse(now) + 500);
+
+/** No builds and no engines here: everything that needs them waits. */
+export const NO_HANDS: Hands = {
+  configuredFor: () => false,
+  step: () => Promise.resolve({ events: [] as Event[] }),
+  cancelJob: () => Promise.resolve(),
+  cancelAll: () => Promise.resolve(),
+  toLedger: () => Promise.resolve(),
+  forget: () => undefined,
+};

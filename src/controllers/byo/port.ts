@@ -1,0 +1,34 @@
+import type { Skill } from '../../api/skill.ts';
+import type { Context, Event, Slots } from '../../lifecycle/slots.ts';
+
+/** What a pass over the external objects of a Skill brought. */
+export interface HandsResult {
+  /** What happened, in order; the caller applies them to the slots and writes the status. */
+  events: Event[];
+  /** Look again after this many milliseconds. */
+  againMs?: number | undefined;
+}
+
+/** What the hands work on. */
+export interface HandsTask {
+  skill: Skill;
+  slots: Slots;
+  /** Value of the annotation rebuild that the candidate answers. */
+  rebuild?: string | undefined;
+}
+
+/** Everything outside the cluster that is made for a Skill: build Jobs, images, templates. */
+export interface Hands {
+  /** Whether skills of this engine can be built and registered here. */
+  configuredFor(engine: string | undefined): boolean;
+  /** Carries out what the slots ask for, one step further: safe to repeat and to die at any await. */
+  step(task: HandsTask, ctx: Context, signal: AbortSignal): Promise<HandsResult>;
+  /** Cancels one Job; no error when it is gone. */
+  cancelJob(jobName: string, signal: AbortSignal): Promise<void>;
+  /** Cancels every Job of a Skill, recorded or not. */
+  cancelAll(skill: Skill, signal: AbortSignal): Promise<void>;
+  /** Writes a version that could not be removed into the ledger. */
+  toLedger(skill: Skill, entry: Slots['retired'][number], why: string, signal: AbortSignal): Promise<void>;
+  /** Lets another build start in place of one that ended. */
+  forget(skill: Skill): void;
+}

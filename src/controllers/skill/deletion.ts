@@ -1,0 +1,87 @@
+import { FIELD_MANAGERS, FINALIZER } from '../../api/labels.ts';
+import { NAMESPACES, SKILLS } from '../../api/resources.ts';
+import type { Skill } from '../../api/skill.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { EventInput } from '../../kube/events.ts';
+import { removeFinalizer } from '../../kube/finalizer.ts';
+import type { KubeApi, KubeObject, ReconcileResult } from '../../kube/types.ts';
+import { needsFinalizer } from '../../lifecycle/slots.ts';
+import type { Hands } from '../byo/port.ts';
+import type { Finisher } from './finish.ts';
+import { newPass, type Pass, type Slotting } from './pass.ts';
+
+interface DeletionDeps {
+  api: KubeApi;
+  hands: Hands;
+  events: { record(regarding: KubeObject, input: EventInput): void };
+  clock: Clock;
+}
+
+/** After this time what is left goes to the ledger, and the Skill goes (I16). */
+const BOUND_MS = 600_000;
+
+/** Ends a Skill that has the finalizer: Jobs cancelled, templates and images removed or written into the ledger, finalizer gone. */
+export class Deletion {
+  readonly #deps: DeletionDeps;
+  readonly #slotting: Slotting;
+  readonly #finisher: Finisher;
+
+  constructor(deps: DeletionDeps, slotting: Slotting, finisher: Finisher) {
+    this.#deps = deps;
+    this.#slotting = slotting;
+    this.#finisher = finisher;
+  }
+
+  async run(skill: Skill, signal: AbortSignal): Promise<ReconcileResult> {
+    if (!skill.metadata.finalizers?.includes(FINALIZER)) return {};
+    const pass = newPass(skill);
+    this.#slotting.apply(pass, { type: 'Deleted' });
+    // Also those that no status names: a start whose write was lost.
+    await this.#deps.hands.cancelAll(skill, signal);
+    const ctx = this.#slotting.context(skill, undefined);
+    const { events, againMs } = await this.#deps.hands.step(pass, ctx, signal);
+    for (const event of events) this.#slotting.apply(pass, event);
+    if (needsFinalizer(pass.slots) && (await this.#expired(skill, pass, signal))) {
+      this.#slotting.apply(pass, { type: 'DeletionExpired' });
+    }
+    await this.#writeLedger(pass, signal);
+    if (needsFinalizer(pass.slots)) {
+      await this.#finisher.finish(
+        pass,
+        { kind: 'Progressing', message: 'templates and images are being removed' },
+        signal,
+      );
+      return { requeueAfterMs: againMs ?? 30_000 };
+    }
+    await this.#release(skill, signal);
+    return {};
+  }
+
+  /** One try in a namespace that is going, or for an engine that is not configured; else ten minutes. */
+  async #expired(skill: Skill, pass: Pass, signal: AbortSignal): Promise<boolean> {
+    const since = Date.parse(skill.metadata.deletionTimestamp ?? '');
+    if (this.#deps.clock.now() - since > BOUND_MS) return true;
+    const left = pass.slots.retired.filter(({ templateID }) => templateID !== undefined);
+    if (left.some(({ engine }) => !this.#deps.hands.configuredFor(engine))) return true;
+    const home = await this.#deps.api.get<KubeObject>(NAMESPACES, '', skill.metadata.namespace ?? '', signal);
+    return home === undefined || home.metadata.deletionTimestamp !== undefined;
+  }
+
+  /** Ledger first, then the finalizer, then the event: what is recorded can still be worked off. */
+  async #writeLedger(pass: Pass, signal: AbortSignal): Promise<void> {
+    for (const action of pass.actions) {
+      if (action.type !== 'LedgerEntry') continue;
+      await this.#deps.hands.toLedger(pass.skill, action.entry, action.why, signal);
+      const note = `template ${action.entry.templateID ?? '-'} and image ${action.entry.image ?? '-'} could not be removed (${action.why}); the operator keeps trying after the Skill is gone`;
+      this.#deps.events.record(pass.skill, { type: 'Warning', reason: 'RemovalPending', action: 'Delete', note });
+    }
+  }
+
+  async #release(skill: Skill, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name, uid } = skill.metadata;
+    const live = await this.#deps.api.get<Skill>(SKILLS, namespace, name, signal);
+    if (!live || live.metadata.uid !== uid) return;
+    const writer = { api: this.#deps.api, resource: SKILLS, fieldManager: FIELD_MANAGERS.skill };
+    await removeFinalizer(writer, live, FINALIZER, signal);
+  }
+}

@@ -1,0 +1,109 @@
+import { expect, inject, test } from 'vitest';
+import { bookmark } from '../../support/audit.ts';
+import { eventually } from '../../support/eventually.ts';
+import { applySource, marketplace, newRepository, requestPass, waitReady } from '../../support/market.ts';
+import { startOperator } from '../../support/operator.ts';
+import { createOperatorAccount, installCrds } from '../../support/operator-account.ts';
+import { startApiProxy } from './api-proxy.ts';
+import { changeSkill, listSkills, manySkills, ownWrites, waitCounts, waitQuiet } from './support.ts';
+
+const info = inject('cluster');
+/** Renewal ends 10 s after the last success, the lease itself after 15 s; then the other has to see it. */
+const TAKEOVER_MS = 40_000;
+
+/** Resolves with what the operator says when it ends by itself. */
+const ended = (operator: { check(): Promise<void> }) =>
+  eventually(
+    () =>
+      operator.check().then(
+        () => false as const,
+        (error: Error) => error.message,
+      ),
+    {
+      timeoutMs: TAKEOVER_MS,
+      what: 'the end of the operator',
+      intervalMs: 100,
+    },
+  );
+
+test('a leader that slept through its lease ends without a word, and the other one has taken over (I11)', {
+  timeout: 180_000,
+}, async () => {
+  const first = await startOperator(info);
+  const { account, namespace, bucket } = first;
+  await using second = await startOperator(info, { account, namespace, bucket, until: 'started' });
+  const repository = await newRepository(first);
+  await repository.commit(marketplace(manySkills('s', 150)));
+  const source = await applySource(second, 'team', repository);
+  await eventually(async () => (await listSkills(second)).length > 10, { what: 'the first Skills', intervalMs: 5 });
+  process.kill(first.pid, 'SIGSTOP');
+  try {
+    expect(second.logs().some(({ msg }) => msg === 'working')).toBe(false);
+    await second.waitForLog('caches are in sync', TAKEOVER_MS);
+    await waitCounts(second, source, 150);
+    const mark = await waitQuiet(second);
+    process.kill(first.pid, 'SIGCONT');
+    expect(await ended(first)).toMatch(/ended by itself with [1-9]/);
+    expect(ownWrites(second, mark)).toEqual([]);
+  } finally {
+    process.kill(second.pid, 0);
+    await first[Symbol.asyncDispose]().catch(() => undefined);
+  }
+  await changeSkill(repository, 's', 3, 1);
+  await requestPass(second.k8s, source);
+  await waitCounts(second, source, 150);
+});
+
+test('a standby writes nothing', async () => {
+  await using first = await startOperator(info);
+  const { account, namespace, bucket } = first;
+  await using second = await startOperator(info, { account, namespace, bucket, until: 'started' });
+  await waitQuiet(first);
+  const metrics = await second.metrics();
+  expect(metrics.value('rest_client_requests_total', { method: 'patch' })).toBe(0);
+  expect(metrics.value('rest_client_requests_total', { method: 'watch' })).toBe(0);
+});
+
+test('the API server goes away for a moment and comes back: nothing is lost and nobody restarts', {
+  timeout: 120_000,
+}, async () => {
+  await installCrds(info);
+  await using proxy = await startApiProxy(await createOperatorAccount(info));
+  await using operator = await startOperator(info, { account: proxy.account });
+  const repository = await newRepository(operator);
+  await repository.commit(marketplace(manySkills('s', 40)));
+  const source = await applySource(operator, 'team', repository);
+  await eventually(async () => (await listSkills(operator)).length > 5, { what: 'the first Skills', intervalMs: 5 });
+  const { pid } = operator;
+  proxy.down = true;
+  const down = proxy.connections;
+  await eventually(() => proxy.connections > down + 5, { timeoutMs: 9_000, what: 'some attempts' });
+  proxy.down = false;
+  await waitCounts(operator, source, 40);
+  await changeSkill(repository, 's', 3, 1);
+  for (let i = 0; i < 5; i++) {
+    proxy.cut();
+    await requestPass(operator.k8s, source);
+  }
+  const skill = operator.skill('team.p0.s-3');
+  await waitReady(operator.k8s, skill);
+  await waitQuiet(operator);
+  const mark = bookmark(info);
+  await requestPass(operator.k8s, source);
+  await waitQuiet(operator);
+  expect(ownWrites(operator, mark).map(({ resource }) => resource)).toEqual(['marketplacesources/status']);
+  expect(operator.pid).toBe(pid);
+  await operator.check();
+});
+
+test('a leader that cannot reach the API server for the time of its lease ends', { timeout: 120_000 }, async () => {
+  await installCrds(info);
+  await using proxy = await startApiProxy(await createOperatorAccount(info));
+  const operator = await startOperator(info, { account: proxy.account });
+  try {
+    proxy.down = true;
+    expect(await ended(operator)).toMatch(/ended by itself with [1-9]/);
+  } finally {
+    await operator[Symbol.asyncDispose]().catch(() => undefined);
+  }
+});
