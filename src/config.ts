@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { holdSecret } from './base/redact.ts';
+import { buildSchema, enginesSchema } from './config.build.ts';
 
 /**
  * The only reader of process.env: command line, environment and file become one frozen Config.
@@ -48,6 +49,8 @@ const Schema = z.strictObject({
   sourceWorkers: count.min(1).max(64).default(4),
   skillWorkers: count.min(1).max(256).default(16),
   computeWorkers: count.min(0).max(16).default(1),
+  build: buildSchema.optional(),
+  engines: enginesSchema,
   leaderElection: flag.default(true),
   metricsAddress: z
     .string()

@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import packageJson from '../package.json' with { type: 'json' };
+import { buildSettings, enginesOf, registryOf } from './adapters.ts';
 import { systemClock as clock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
 import { createMetrics } from './base/metrics.ts';
 import { WorkerPool } from './base/pool.ts';
 import type { Config } from './config.ts';
+import type { ByoOptions } from './controllers/byo/setup.ts';
 import { installationId } from './controllers/installation.ts';
 import { Manager } from './controllers/manager.ts';
 import { loadKubeConfig } from './kube/connection.ts';
@@ -88,6 +90,8 @@ class Operator {
     const leader = this.#leader;
     const api = this.#client('controller', leader && (() => leader.check()));
     const installation = config.installation ?? (await installationId(api, config.operatorNamespace, signal));
+    const store = this.#objectStore();
+    const packages = new PackageStore(store, keySpace(config.store.prefix, installation));
     const trees = new GitTreeSource({
       dir: config.mirrorDir,
       clock,
@@ -99,7 +103,8 @@ class Operator {
     try {
       this.#manager = new Manager({
         api,
-        packages: this.#packages(installation),
+        packages,
+        byo: this.#byo(api, installation, store),
         trees,
         compute,
         settings: { tier1: config.tier1 },
@@ -113,14 +118,30 @@ class Operator {
       this.#log.info({ installation, identity: this.#identity }, 'working');
       await this.#manager.run(signal);
     } finally {
-      await Promise.all([trees.close(), compute.close()]);
+      await Promise.all([trees.close(), compute.close(), store.close()]);
     }
   }
 
-  #packages(installation: string): PackageStore {
-    const { caFile, prefix, ...settings } = this.#config.store;
+  #objectStore(): S3ObjectStore {
+    const { caFile, prefix: _prefix, ...settings } = this.#config.store;
     this.#store = new S3ObjectStore({ ...settings, ...(caFile ? { ca: readFileSync(caFile, 'utf8') } : {}) });
-    return new PackageStore(this.#store, keySpace(prefix, installation));
+    return this.#store;
+  }
+
+  /** Builds and engines, where the settings name them. */
+  #byo(api: KubeClient, installation: string, store: S3ObjectStore): ByoOptions | undefined {
+    const { build, engines, operatorNamespace, store: s3 } = this.#config;
+    if (!build) return undefined;
+    const home = { api, namespace: operatorNamespace, clock };
+    return {
+      settings: buildSettings(build, installation),
+      registry: registryOf(build, home),
+      engines: enginesOf(engines, build.registry.host, home),
+      store,
+      space: keySpace(s3.prefix, installation),
+      operatorNamespace,
+      allowAnonymousWrites: build.allowAnonymousWrites,
+    };
   }
 }
 

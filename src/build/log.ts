@@ -37,12 +37,14 @@ export function logTail(text: string, max = LOG_TAIL_BYTES): string {
 /** `INFO[0012] ` in front of what Kaniko says. */
 const LEVEL = /^(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[\d+\]\s*/;
 const FINAL = /^error (?:building image|pushing image|checking push permissions|resolving [a-z ]+|changing to root)/i;
+/** Says nothing that the reader of a failed build does not know. */
+const PREAMBLE = /^error building image: (?:error building stage: )?/i;
 
 /** Kaniko's last error, without its level and with paths as the author knows them; the last line where it gave none; '' for an empty log. */
 export function lastError(text: string): string {
   const lines = plainLines(text).map((line) => line.replace(LEVEL, '').replace(/^error: /i, ''));
   const line = lines.findLast((one) => FINAL.test(one)) ?? lines.at(-1) ?? '';
-  return shortened(line.replaceAll(`${PATHS.context}/`, ''));
+  return shortened(line.replace(PREAMBLE, '').replaceAll(`${PATHS.context}/`, ''));
 }
 
 /** What Kaniko said that it ignores in the Dockerfile: it builds on, but something else than Docker would. At most five texts. */

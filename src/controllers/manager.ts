@@ -1,19 +1,26 @@
 import type { MarketplaceSource } from '../api/marketplacesource.ts';
-import { MARKETPLACE_SOURCES, SKILLS } from '../api/resources.ts';
+import { labelValue } from '../api/names.ts';
+import { JOBS, MARKETPLACE_SOURCES, SKILLS } from '../api/resources.ts';
 import type { Skill } from '../api/skill.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Compute } from '../base/compute.ts';
 import type { Logger } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import { BUILD_ANNOTATIONS, BUILD_LABELS } from '../build/names.ts';
 import { Controller, type ControllerOptions, type Outcome } from '../kube/controller.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { Reflector } from '../kube/reflector.ts';
 import type { KubeClient } from '../kube/rest.ts';
 import type { Scope } from '../kube/scope.ts';
 import { Cache } from '../kube/store.ts';
+import type { KubeObject } from '../kube/types.ts';
 import type { TreeSource } from '../marketplace/port.ts';
 import type { PackageStore } from '../store/packages.ts';
 import { NO_HANDS } from './byo/hands.ts';
+import type { Hands } from './byo/port.ts';
+import { REGISTERING, registeringAt } from './byo/registrations.ts';
+import { type ByoOptions, byoHands } from './byo/setup.ts';
+import { BUILDING, type BuildSlots, isBuilding } from './byo/slots.ts';
 import { onSkillChange, onSourceChange } from './changes.ts';
 import { CredentialReader } from './credentials.ts';
 import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
@@ -30,6 +37,8 @@ export interface ManagerOptions {
   packages: PackageStore;
   trees: TreeSource;
   compute: Compute;
+  /** Builds and engines; absent: skills that bring their own image wait. */
+  byo?: ByoOptions | undefined;
   settings: SkillSettings;
   scope: Scope;
   workers: { source: number; skill: number };
@@ -48,7 +57,9 @@ export class Manager {
   readonly #sources: Cache<MarketplaceSource>;
   readonly #skills: Cache<Skill>;
   readonly #remotes: Remotes;
+  readonly #byo: { hands: Hands; slots: BuildSlots } | undefined;
   readonly #watches: { source: Reflector<MarketplaceSource>; skill: Reflector<Skill> };
+  readonly #jobs: Reflector<KubeObject> | undefined;
   readonly #recorders: { source: EventRecorder; skill: EventRecorder };
   readonly #queues: { source: Controller; counts: Controller; skill: Controller };
 
@@ -61,10 +72,13 @@ export class Manager {
         [BY_CONTROLLER]: ({ metadata }) =>
           metadata.ownerReferences?.flatMap((ref) => (ref.controller ? [ref.uid] : [])) ?? [],
         [BY_NAME]: (skill) => [nameKey(skill)],
+        [BUILDING]: (skill) => (isBuilding(skill) ? ['true'] : []),
+        [REGISTERING]: registeringAt,
       },
     });
     this.#remotes = new Remotes(new CredentialReader(options.api, options.clock), options.trees);
     this.#recorders = { source: this.#recorder('source-controller'), skill: this.#recorder('skill-controller') };
+    this.#byo = options.byo && byoHands(options.byo, { ...options, skills: this.#skills, wake: this.#wake });
     const skill = this.#skillController();
     this.#watches = {
       source: this.#watch(MARKETPLACE_SOURCES, this.#sources, {
@@ -72,21 +86,25 @@ export class Manager {
       }),
       skill: this.#watch(SKILLS, this.#skills, {
         trim: trimSkill,
-        onChange: (change) => onSkillChange(change, skill.names, this.#queues),
+        onChange: (change) => {
+          onSkillChange(change, skill.names, this.#queues);
+          this.#byo?.slots.settle(change.object, change.type === 'deleted');
+        },
       }),
     };
+    this.#jobs = options.byo && this.#jobWatch(options.byo);
     this.#queues = this.#controllers(skill);
   }
 
   /** False when a watch has been silent for too long; for the liveness probe. */
   get alive(): boolean {
-    return this.#watches.source.alive && this.#watches.skill.alive;
+    return this.#watches.source.alive && this.#watches.skill.alive && (this.#jobs?.alive ?? true);
   }
 
   /** Fills the caches, then works until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { source, skill } = this.#watches;
-    const watching = [source.run(signal), skill.run(signal)];
+    const watching = [source.run(signal), skill.run(signal), this.#jobs?.run(signal)];
     await Promise.all([source.whenSynced(signal), skill.whenSynced(signal)]);
     this.#options.logger.info({ sources: this.#sources.size, skills: this.#skills.size }, 'caches are in sync');
     await Promise.all([
@@ -116,15 +134,43 @@ export class Manager {
     return new Reflector<T>({ client, resource, scope, cache, logger, clock, ...hooks });
   }
 
+  readonly #wake = (key: string): void => this.#queues.skill.add(key);
+
+  /** Build Jobs of this installation; a change wakes the Skill that the Job is for. */
+  #jobWatch({ settings }: ByoOptions): Reflector<KubeObject> {
+    const { api: client, logger, clock } = this.#options;
+    const labelSelector = `${BUILD_LABELS.installation}=${labelValue(settings.installation)}`;
+    const scope = { namespace: settings.namespace, labelSelector };
+    const cache = new Cache<KubeObject>({ clock });
+    return new Reflector({
+      client,
+      resource: JOBS,
+      scope,
+      cache,
+      logger,
+      clock,
+      // Only that something moved matters; the pass reads the Job live.
+      trim: ({ apiVersion, kind, metadata }) => ({
+        ...(apiVersion ? { apiVersion } : {}),
+        ...(kind ? { kind } : {}),
+        metadata,
+      }),
+      onChange: ({ object }) => {
+        const key = object.metadata.annotations?.[BUILD_ANNOTATIONS.skill];
+        if (key && this.#skills.get(key)) this.#wake(key);
+      },
+    });
+  }
+
   #skillController(): SkillController {
     return new SkillController({
       ...this.#options,
       sources: this.#sources,
       skills: this.#skills,
       remotes: this.#remotes,
-      hands: NO_HANDS,
+      hands: this.#byo?.hands ?? NO_HANDS,
       events: this.#recorders.skill,
-      wake: (key) => this.#queues.skill.add(key),
+      wake: this.#wake,
     });
   }
 

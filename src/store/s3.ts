@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import { withDeadline } from '../base/deadline.ts';
 import { waiting } from '../base/errors.ts';
 import { holdSecret } from '../base/redact.ts';
+import { putUnsigned } from './anonymous.ts';
 import { sha256OfLarge } from './digest.ts';
 import { Gate } from './gate.ts';
 import type { ObjectInfo, ObjectStore } from './port.ts';
@@ -148,6 +149,17 @@ export class S3ObjectStore implements ObjectStore {
   async check(signal: AbortSignal): Promise<void> {
     // A list, not a HEAD of the bucket: only an answer with a body says which part of the settings is wrong.
     await this.#page('', '', 1, signal);
+  }
+
+  /** Whether somebody without a key could write into the bucket; leaves nothing behind. */
+  async acceptsAnonymousWrites(signal: AbortSignal): Promise<boolean> {
+    const { bucket, ca } = this.#settings;
+    const { status, key } = await this.#call({ kind: 'put', key: 'without a key', bytes: 0 }, signal, (context) =>
+      putUnsigned(parseSettings(this.#settings), bucket, ca, context.signal),
+    );
+    if (status < 200 || status > 299) return false;
+    await this.delete(key, signal);
+    return true;
   }
 
   /** Closes the sockets; calls under way fail. */

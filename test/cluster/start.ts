@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { ClusterInfo } from '../support/cluster-info.ts';
+import { nodeObstacle } from './node/obstacle.ts';
 import type { Order, Report } from './supervisor.ts';
 
 /** How to start a cluster; everything is optional. */
@@ -95,14 +96,25 @@ class Supervisor {
 const given = (...values: (string | undefined)[]): string | undefined =>
   values.find((value) => value !== undefined && value !== '');
 
+/** What the person gave to use instead of starting or compiling it. */
+const givenParts = (options: StartOptions) => ({
+  kubeconfig: options.kubeconfig ?? given(process.env.TEST_KUBECONFIG, process.env.KUBECONFIG),
+  assets: options.assets ?? given(process.env.KUBEBUILDER_ASSETS),
+});
+
+/** Why `startCluster` with these options and `node: true` would refuse; undefined when it would not. */
+export async function whyNoNode(options: StartOptions = {}): Promise<string | undefined> {
+  return await nodeObstacle(givenParts(options), options.signal ?? new AbortController().signal);
+}
+
 /**
  * Starts a real API server with its store and controller manager, S3, and Git over http, https and ssh, on free loopback ports.
+ * With a node the same, and what pods need, on an address that pods reach too.
  * Resolves when all of them answer. When this process ends in whatever way, so does the cluster.
  */
 export async function startCluster(options: StartOptions = {}): Promise<Cluster> {
   options.signal?.throwIfAborted();
-  const kubeconfig = options.kubeconfig ?? given(process.env.TEST_KUBECONFIG, process.env.KUBECONFIG);
-  const assets = options.assets ?? given(process.env.KUBEBUILDER_ASSETS);
+  const { kubeconfig, assets } = givenParts(options);
   const supervisor = new Supervisor(options.say ?? (() => undefined));
   const onAbort = () => void supervisor.end();
   options.signal?.addEventListener('abort', onAbort, { once: true });

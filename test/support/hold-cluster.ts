@@ -2,6 +2,10 @@
 import { startCluster } from '../cluster/start.ts';
 
 const said: string[] = [];
-const { info, ownerPid } = await startCluster({ kubeconfig: '', node: process.argv.includes('--node'), say: (line) => said.push(line) });
+const { info, ownerPid } = await startCluster({
+  kubeconfig: '',
+  node: process.argv.includes('--node'),
+  say: (line) => said.push(line),
+});
 console.log(JSON.stringify({ info, ownerPid, said }));
 process.stdin.resume();

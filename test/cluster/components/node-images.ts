@@ -15,7 +15,7 @@ export const nodeImages: Component = {
     layouts.set(run, {
       pause: await pauseImage(run, signal),
       busybox: await busyboxImage(run, signal),
-      kaniko: await busyboxImage(run, signal),
+      kaniko: await kanikoImage(run, signal),
     });
   },
   start: async (run, signal) => {

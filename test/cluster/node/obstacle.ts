@@ -3,13 +3,13 @@ import { HOLDER_FLAGS } from './namespace.ts';
 
 /** Why no node can run here, as the end of a sentence; undefined when one can. Tries what a node needs, since containers often forbid it. */
 export async function nodeObstacle(
-  given: { kubeconfig: string | undefined; assets: string | undefined },
+  given: { kubeconfig?: string | undefined; assets?: string | undefined },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'a node needs Linux';
   if (process.getuid?.() !== 0) return 'a node needs root: run the tests with sudo';
-  if (given.kubeconfig !== undefined) return 'KUBECONFIG names a cluster, and its nodes are left alone: unset it';
-  if (given.assets !== undefined) return 'KUBEBUILDER_ASSETS holds no node programs: unset it';
+  if (given.kubeconfig) return 'KUBECONFIG names a cluster, and its nodes are left alone: unset it';
+  if (given.assets) return 'KUBEBUILDER_ASSETS holds no node programs: unset it';
   const tried = await exec('unshare', [...HOLDER_FLAGS, 'true'], { signal }).catch((error: unknown) => ({
     code: -1,
     stderr: String(error),

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import type { TestTree } from '../../support/git.ts';
 import { condition } from '../../support/k8s.ts';
 import { applySource, newRepository, waitReady } from '../../support/market.ts';
@@ -45,14 +46,13 @@ describe.skipIf(!found)('public marketplaces', () => {
     await repository.commit(readTree(name));
     const ref = await applySource(operator, name, repository);
     await waitReady(operator.k8s, ref);
-    await operator.k8s.waitFor(
-      ref,
-      ({ status }) =>
-        status?.skills?.total === skills &&
-        status.skills.ready + status.skills.invalid + conflicts(status.skills) === skills,
-      { timeoutMs: 90_000, what: `${skills} skills with a verdict` },
+    const all = await eventually(
+      async () => {
+        const now = await listSkills(operator, name);
+        return now.length === skills && now.every((skill) => condition(skill, 'Validated')) && now;
+      },
+      { timeoutMs: 90_000, what: `${skills} skills with a verdict`, intervalMs: 250 },
     );
-    const all = await listSkills(operator, name);
     const say = (type: string) => all.filter((skill) => condition(skill, type)?.status === 'True');
     const invalid = all.filter((skill) => condition(skill, 'Validated')?.status === 'False');
     expect([all.length, say('Validated').length]).toEqual([skills, valid]);
@@ -68,6 +68,3 @@ describe.skipIf(!found)('public marketplaces', () => {
     for (const bare of free) taken.add(bare);
   });
 });
-
-/** Skills that are valid and wait for their name. */
-const conflicts = ({ waiting }: { waiting: number }) => waiting;

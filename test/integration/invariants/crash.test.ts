@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
+import { ANNOTATIONS } from '../../../src/api/labels.ts';
 import { bookmark } from '../../support/audit.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { TestRepository } from '../../support/git.ts';
@@ -10,7 +11,7 @@ import { essence, listSkills, manySkills, ownWrites, waitCounts, waitQuiet } fro
 
 const info = inject('cluster');
 const SIZE = 60;
-const CRASHES = 5;
+const CRASHES = 4;
 /** Without a lease a killed operator is followed at once; the lease has tests of its own. */
 const ALONE = { args: ['--leader-election=false'] };
 
@@ -30,7 +31,11 @@ async function crashing(operator: Operator, writes: number): Promise<void> {
   for (let crash = 0; crash < CRASHES; crash++) {
     const mark = bookmark(info);
     const after = randomInt(0, Math.ceil(writes / CRASHES));
-    await eventually(() => ownWrites(operator, mark).length >= after, { what: `${after} writes`, intervalMs: 2 }).catch(
+    await eventually(() => ownWrites(operator, mark).length >= after, {
+      timeoutMs: 4_000,
+      what: `${after} writes`,
+      intervalMs: 2,
+    }).catch(
       // It had less to do than that: then it is killed when idle.
       () => undefined,
     );
@@ -53,31 +58,30 @@ async function outcome(operator: Operator): Promise<unknown> {
   return JSON.parse(text.replaceAll(operator.namespace, 'ns').replaceAll(/"inventory":"[0-9a-f]+"/g, '"inventory":""'));
 }
 
-async function run(crash: (operator: Operator, writes: number) => Promise<void>): Promise<[unknown, unknown]> {
-  await using operator = await startOperator(info, ALONE);
-  const repository = await newRepository(operator);
-  await firstCommit(repository);
-  const source = await applySource(operator, 'team', repository);
-  await crash(operator, SIZE * 2);
-  await waitCounts(operator, source, SIZE);
-  await waitQuiet(operator);
-  const cold = await outcome(operator);
-  await secondCommit(repository);
-  await operator.k8s.annotate(source, { 'skills.tfrobot.io/requestedAt': 'second' });
-  await crash(operator, 50);
-  await waitCounts(operator, source, SIZE);
-  // Both runs end with a pass that saw everything, so that the pruning of what moved is no matter of luck.
-  await requestPass(operator.k8s, source);
-  await waitQuiet(operator);
-  return [cold, await outcome(operator)];
-}
-
 test('killed at random points of a cold start and of a change, it ends where an undisturbed one does (I1)', {
   timeout: 240_000,
 }, async () => {
-  const [undisturbed, disturbed] = await Promise.all([run(async () => undefined), run(crashing)]);
-  expect(disturbed[0]).toEqual(undisturbed[0]);
-  expect(disturbed[1]).toEqual(undisturbed[1]);
+  await using undisturbed = await startOperator(info, ALONE);
+  await using disturbed = await startOperator(info, ALONE);
+  const repository = await newRepository(undisturbed);
+  const both = async (crash: Promise<void>): Promise<void> => {
+    await crash;
+    for (const operator of [undisturbed, disturbed]) {
+      await waitCounts(operator, operator.source('team'), SIZE);
+      // A last pass that sees everything, so that the pruning of what moved is no matter of luck.
+      await requestPass(operator.k8s, operator.source('team'));
+      await waitQuiet(operator);
+    }
+    expect(await outcome(disturbed)).toEqual(await outcome(undisturbed));
+  };
+  await firstCommit(repository);
+  for (const operator of [undisturbed, disturbed]) await applySource(operator, 'team', repository);
+  await both(crashing(disturbed, SIZE * 2));
+  await secondCommit(repository);
+  for (const operator of [undisturbed, disturbed]) {
+    await operator.k8s.annotate(operator.source('team'), { [ANNOTATIONS.requestedAt]: 'second' });
+  }
+  await both(crashing(disturbed, 50));
 });
 
 describe('what is deleted during a pass does not come back by it (I3)', () => {

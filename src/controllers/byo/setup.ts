@@ -1,0 +1,55 @@
+import type { Skill } from '../../api/skill.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { Registry } from '../../build/port.ts';
+import type { BuildSettings } from '../../build/settings.ts';
+import type { KubeClient } from '../../kube/rest.ts';
+import type { Key, Store } from '../../kube/types.ts';
+import type { Engine } from '../../protocol/types.ts';
+import type { KeySpace } from '../../store/keys.ts';
+import type { PackageStore } from '../../store/packages.ts';
+import type { ObjectStore } from '../../store/port.ts';
+import type { Expecting } from '../status-writer.ts';
+import { Builds } from './builds.ts';
+import { ByoHands } from './hands.ts';
+import { BuildJobs } from './jobs.ts';
+import { Ledger } from './ledger.ts';
+import type { Hands } from './port.ts';
+import { Preflight, type WriteCheck } from './preflight.ts';
+import { ImageRecords } from './records.ts';
+import { type EngineSetup, Registrations } from './registrations.ts';
+import { Removals } from './removals.ts';
+import { BuildSlots } from './slots.ts';
+
+/** What an installation that builds brings along. */
+export interface ByoOptions {
+  settings: BuildSettings;
+  registry: Registry;
+  engines: Readonly<Partial<Record<Engine, EngineSetup>>>;
+  store: ObjectStore & WriteCheck;
+  space: KeySpace;
+  operatorNamespace: string;
+  allowAnonymousWrites: boolean;
+}
+
+interface Surroundings {
+  api: KubeClient;
+  packages: PackageStore;
+  skills: Store<Skill> & Expecting;
+  clock: Clock;
+  wake: (key: Key) => void;
+}
+
+/** The hands of an installation with builds and engines, and the slots that must hear of every change of a Skill. */
+export function byoHands(options: ByoOptions, around: Surroundings): { hands: Hands; slots: BuildSlots } {
+  const { settings, registry, engines, store, space } = options;
+  const { api, packages, skills, clock, wake } = around;
+  const slots = new BuildSlots(skills, settings.limits, clock, wake);
+  const jobs = new BuildJobs(api, settings);
+  const records = new ImageRecords(store, space);
+  const preflight = new Preflight({ registry, store, allowAnonymousWrites: options.allowAnonymousWrites, clock });
+  const builds = new Builds({ settings, jobs, records, registry, preflight, packages, store, space, slots, clock });
+  const registrations = new Registrations({ installation: settings.installation, engines, skills, clock });
+  const removals = new Removals({ builds, registrations, registry, records, clock });
+  const ledger = new Ledger(api, options.operatorNamespace);
+  return { hands: new ByoHands({ api, skills, jobs, builds, registrations, removals, ledger, slots }), slots };
+}
