@@ -3,7 +3,7 @@ import type { ContainerStateTerminated, ContainerStatus, Pod } from 'kubernetes-
 import type { Step } from './containers.ts';
 import { EXIT } from './exits.ts';
 import type { Failure } from './failures.ts';
-import { lastError } from './log.ts';
+import { clause, lastError } from './log.ts';
 
 const LOCAL = { memory: 'resources.build.limits.memory', disk: "resources.build.limits['ephemeral-storage']" };
 const KILLED = 137;
@@ -19,19 +19,11 @@ export function containersOf(pod: Pod): (ContainerStatus & { name: Step })[] {
 const isDisrupted = (pod: Pod): boolean =>
   (pod.status?.conditions ?? []).some(({ type, status }) => type === 'DisruptionTarget' && status === 'True');
 
-const sentence = (text: string | undefined): string => {
-  const line = (text ?? '')
-    .replaceAll(/\s+/g, ' ')
-    .trim()
-    .replace(/[.\s]+$/, '');
-  return line === '' ? '' : `: ${line.length > 500 ? `${line.slice(0, 499)}…` : line}`;
-};
-
 function outOfDisk(detail: string | undefined): Failure {
   return {
     class: 'Disk',
     reason: 'BuildOutOfDisk',
-    message: `the build used more disk than it may${sentence(detail)}; make the image smaller, or ask the administrator to raise ${LOCAL.disk}`,
+    message: `the build used more disk than it may${clause(detail)}; make the image smaller, or ask the administrator to raise ${LOCAL.disk}`,
   };
 }
 
@@ -46,7 +38,7 @@ function outOfMemory(step: Step): Failure {
 const interrupted = (what: string): Failure => ({
   class: 'Infra',
   reason: 'BuildInterrupted',
-  message: `the build was cut off from outside${sentence(what)}; it is started again`,
+  message: `the build was cut off from outside${clause(what)}; it is started again`,
 });
 
 /** The Job's own deadline passed. */
@@ -64,7 +56,7 @@ const FETCH: ReadonlyMap<number, Rule> = new Map<number, Rule>([
     (detail) => ({
       class: 'Context',
       reason: 'BuildContextRefused',
-      message: `the store did not hand out the package${sentence(detail)}; the next attempt asks with new URLs`,
+      message: `the store did not hand out the package${clause(detail)}; the next attempt asks with new URLs`,
     }),
   ],
   [
@@ -72,7 +64,7 @@ const FETCH: ReadonlyMap<number, Rule> = new Map<number, Rule>([
     (detail) => ({
       class: 'Infra',
       reason: 'BuildContextUnreachable',
-      message: `the build pod could not reach the store${sentence(detail)}; it is started again, check that network.egress lets build pods reach the store`,
+      message: `the build pod could not reach the store${clause(detail)}; it is started again, check that network.egress lets build pods reach the store`,
     }),
   ],
   [
@@ -80,7 +72,7 @@ const FETCH: ReadonlyMap<number, Rule> = new Map<number, Rule>([
     (detail) => ({
       class: 'Context',
       reason: 'StoreCorrupt',
-      message: `the store sent another package than the one that was stored${sentence(detail)}; annotate the Skill with skills.tfrobot.io/requestedAt to store it again`,
+      message: `the store sent another package than the one that was stored${clause(detail)}; annotate the Skill with skills.tfrobot.io/requestedAt to store it again`,
     }),
   ],
 ]);
@@ -91,7 +83,7 @@ const PUSH: ReadonlyMap<number, Rule> = new Map<number, Rule>([
     (detail) => ({
       class: 'Push',
       reason: 'RegistryDenied',
-      message: `the registry refuses the image${sentence(detail)}; check the push Secret in the build namespace and that it may write below the repository prefix`,
+      message: `the registry refuses the image${clause(detail)}; check the push Secret in the build namespace and that it may write below the repository prefix`,
     }),
   ],
   [
@@ -99,7 +91,7 @@ const PUSH: ReadonlyMap<number, Rule> = new Map<number, Rule>([
     (detail) => ({
       class: 'Infra',
       reason: 'RegistryUnavailable',
-      message: `the registry could not take the image${sentence(detail)}; it is tried again`,
+      message: `the registry could not take the image${clause(detail)}; it is tried again`,
     }),
   ],
   [
@@ -107,7 +99,7 @@ const PUSH: ReadonlyMap<number, Rule> = new Map<number, Rule>([
     (detail) => ({
       class: 'User',
       reason: 'ImageTooLarge',
-      message: `the image is too large${sentence(detail)}; start from a smaller base image and remove caches in the RUN that makes them`,
+      message: `the image is too large${clause(detail)}; start from a smaller base image and remove caches in the RUN that makes them`,
     }),
   ],
   [
@@ -115,7 +107,7 @@ const PUSH: ReadonlyMap<number, Rule> = new Map<number, Rule>([
     (detail) => ({
       class: 'User',
       reason: 'ImageInvalid',
-      message: `the build did not leave exactly one usable image${sentence(detail)}; remove what the Dockerfile does below /kaniko`,
+      message: `the build did not leave exactly one usable image${clause(detail)}; remove what the Dockerfile does below /kaniko`,
     }),
   ],
 ]);
@@ -131,29 +123,29 @@ function kanikoFailure(line: string): Failure {
   if (/waiting for process to exit/i.test(line)) return commandFailed(line);
   const user = { class: 'User', reason: 'BuildFailed' } as const;
   if (/dockerfile parse error|unknown instruction|parsing dockerfile|no source files/i.test(line)) {
-    return { ...user, message: `the Dockerfile cannot be built${sentence(line)}; correct it` };
+    return { ...user, message: `the Dockerfile cannot be built${clause(line)}; correct it` };
   }
   if (BASE_REFUSED.test(line)) {
     return {
       class: 'User',
       reason: 'BaseImageRefused',
-      message: `a registry does not hand out an image that the Dockerfile uses${sentence(line)}; correct the name in FROM or COPY --from, builds pull without credentials`,
+      message: `a registry does not hand out an image that the Dockerfile uses${clause(line)}; correct the name in FROM or COPY --from, builds pull without credentials`,
     };
   }
   if (BASE_UNAVAILABLE.test(line)) {
     return {
       class: 'Infra',
       reason: 'BaseImageUnavailable',
-      message: `something that the Dockerfile downloads could not be had${sentence(line)}; it is tried again, a mirror (baseImages.mirrors) makes builds independent of it`,
+      message: `something that the Dockerfile downloads could not be had${clause(line)}; it is tried again, a mirror (baseImages.mirrors) makes builds independent of it`,
     };
   }
-  return { ...user, message: `the image cannot be built${sentence(line)}; the end of the log says more` };
+  return { ...user, message: `the image cannot be built${clause(line)}; the end of the log says more` };
 }
 
 const commandFailed = (line: string): Failure => ({
   class: 'User',
   reason: 'BuildCommandFailed',
-  message: `a RUN command of the Dockerfile failed${sentence(line)}; the end of the log shows what it said`,
+  message: `a RUN command of the Dockerfile failed${clause(line)}; the end of the log shows what it said`,
 });
 
 function buildFailure({ exitCode, reason, message }: ContainerStateTerminated, log: string | undefined): Failure {
@@ -169,7 +161,7 @@ function containerFailure(step: Step, state: ContainerStateTerminated, log: stri
     return {
       class: 'Setup',
       reason: 'BuildPodNotStarted',
-      message: `the node could not start step ${step} of the build${sentence(state.message)}; check the images and the runtime class in the build settings`,
+      message: `the node could not start step ${step} of the build${clause(state.message)}; check the images and the runtime class in the build settings`,
     };
   }
   if (step === 'build') return buildFailure(state, log);

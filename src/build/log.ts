@@ -6,6 +6,7 @@ import { PATHS } from './arguments.ts';
 export const LOG_TAIL_BYTES = 2048;
 const MAX_WARNINGS = 5;
 const MAX_LINE = 1000;
+const MAX_CLAUSE = 500;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal control sequences are what this is about.
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?/g;
@@ -20,13 +21,26 @@ function plainLines(text: string): string[] {
     .filter((line) => line !== '');
 }
 
-const shortened = (line: string): string => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE - 1)}…` : line);
+/** Cut between characters: half of a surrogate pair is no text. */
+const shortened = (line: string, max = MAX_LINE): string =>
+  line.length > max ? `${line.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…` : line;
+
+/** `: <text>` on one line without its full stop, to go into a sentence; '' for no text. */
+export function clause(text: string | undefined): string {
+  const line = redact(text ?? '')
+    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+    .replace(/[.\s]+$/, '');
+  return line === '' ? '' : `: ${shortened(line, MAX_CLAUSE)}`;
+}
 
 /** The last lines of a log, at most `max` bytes of UTF-8: secrets masked before anything is cut, control characters removed, whole lines. */
 export function logTail(text: string, max = LOG_TAIL_BYTES): string {
   const kept: string[] = [];
   let room = max;
-  for (const line of plainLines(text).map(shortened).reverse()) {
+  for (const line of plainLines(text)
+    .map((line) => shortened(line))
+    .reverse()) {
     room -= Buffer.byteLength(line) + 1;
     if (room < -1) break;
     kept.unshift(line);

@@ -2,6 +2,7 @@
 import type { Event, Pod } from 'kubernetes-types/core/v1.d.ts';
 import { containersOf } from './classify.ts';
 import type { Failure } from './failures.ts';
+import { clause } from './log.ts';
 
 const PULL = new Set([
   'ImagePullBackOff',
@@ -13,13 +14,6 @@ const PULL = new Set([
 const REFUSED = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
 /** Events of a pod that say why nothing moves. */
 const POD_EVENTS = new Set(['FailedMount', 'FailedAttachVolume', 'FailedCreatePodSandBox', 'FailedScheduling']);
-const MAX_DETAIL = 500;
-
-const detail = (text: string | undefined): string => {
-  const line = (text ?? '').replaceAll(/\s+/g, ' ').trim();
-  return line === '' ? '' : `: ${line.length > MAX_DETAIL ? `${line.slice(0, MAX_DETAIL - 1)}…` : line}`;
-};
-
 const timeOf = (event: Event): number =>
   Date.parse(event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp ?? '') ||
   0;
@@ -38,7 +32,7 @@ export function forbiddenPod(jobName: string, events: readonly Event[]): Failure
   return {
     class: 'Setup',
     reason: 'BuildPodForbidden',
-    message: `the build namespace does not let the pod be created${detail(event.message)}; raise its quota or allow the pod (Pod Security baseline), it is tried again`,
+    message: `the build namespace does not let the pod be created${clause(event.message)}; raise its quota or allow the pod (Pod Security baseline), it is tried again`,
   };
 }
 
@@ -48,7 +42,7 @@ function unschedulable(pod: Pod): Failure | undefined {
   return {
     class: 'Capacity',
     reason: 'BuildUnschedulable',
-    message: `no node has room for the build${detail(condition.message)}; it starts as soon as one has, check resources and placement in the build settings`,
+    message: `no node has room for the build${clause(condition.message)}; it starts as soon as one has, check resources and placement in the build settings`,
   };
 }
 
@@ -62,14 +56,14 @@ export function waitingPod(pod: Pod, events: readonly Event[]): Failure {
       return {
         class: 'Setup',
         reason: 'BuildImagePullFailed',
-        message: `the node cannot pull image ${image} of step ${name}${detail(message ?? reason)}; correct the image or imagePullSecrets in the build settings`,
+        message: `the node cannot pull image ${image} of step ${name}${clause(message ?? reason)}; correct the image or imagePullSecrets in the build settings`,
       };
     }
     if (reason && REFUSED.has(reason)) {
       return {
         class: 'Setup',
         reason: 'BuildPodNotStarted',
-        message: `the node cannot start step ${name} of the build${detail(message ?? reason)}; check the Secrets and ConfigMaps that the build settings name`,
+        message: `the node cannot start step ${name} of the build${clause(message ?? reason)}; check the Secrets and ConfigMaps that the build settings name`,
       };
     }
   }
@@ -77,6 +71,6 @@ export function waitingPod(pod: Pod, events: readonly Event[]): Failure {
   return {
     class: 'Setup',
     reason: 'BuildPodNotStarted',
-    message: `the build pod has not started yet${detail(event?.message)}; kubectl -n ${pod.metadata?.namespace ?? ''} describe pod ${pod.metadata?.name ?? ''} says more`,
+    message: `the build pod has not started yet${clause(event?.message)}; kubectl -n ${pod.metadata?.namespace ?? ''} describe pod ${pod.metadata?.name ?? ''} says more`,
   };
 }

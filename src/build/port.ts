@@ -21,7 +21,7 @@ export interface Registry {
   has(repository: string, digest: string, signal: AbortSignal): Promise<boolean>;
   /** Deletes by digest, which takes every tag of that digest in the repository. `unsupported`: this registry deletes nothing. */
   deleteImage(repository: string, digest: string, signal: AbortSignal): Promise<'deleted' | 'absent' | 'unsupported'>;
-  /** Whether somebody without a credential could push to the repository; leaves nothing behind. */
+  /** Whether somebody without a credential could push to the repository; the upload that proves it is cancelled. */
   acceptsAnonymousWrites(repository: string, signal: AbortSignal): Promise<boolean>;
   /** Closes its connections. */
   close(): Promise<void>;

@@ -1,9 +1,11 @@
 import { Command, CommanderError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
+import { type Clock, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { printable } from './formats/human.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
 import { pack } from './pack.ts';
+import { addPlatform } from './platform-command.ts';
 import { OUTPUTS, type Output, validate } from './validate.ts';
 
 const VALIDATE_HELP = `
@@ -28,9 +30,9 @@ Examples, from the root of the skill-operator repository:
 `;
 
 /** Builds the command line; `done` receives the exit code of the command that ran. */
-function createProgram(io: Io, signal: AbortSignal, done: (code: ExitCode) => void): Command {
+function createProgram(io: Io, clock: Clock, signal: AbortSignal, done: (code: ExitCode) => void): Command {
   const program = new Command('skillctl')
-    .description('Checks and packs agent skills with the rules of the operator.')
+    .description('Checks and packs agent skills with the rules of the operator, and registers its platform images.')
     .version(manifest.version)
     .helpCommand(false)
     .showHelpAfterError('(see skillctl --help)')
@@ -63,6 +65,7 @@ function createProgram(io: Io, signal: AbortSignal, done: (code: ExitCode) => vo
     .action(async (skill: string, options: { o: string; output: 'human' | 'json' }) => {
       done(await pack({ skill, target: options.o, output: options.output }, io, signal));
     });
+  addPlatform(program, io, clock, signal, done);
   return program;
 }
 
@@ -75,9 +78,14 @@ const usageCode = (error: CommanderError): ExitCode => (error.exitCode === 0 ? E
  * Runs `skillctl` with the arguments after the program's name and returns the exit code; never throws.
  * Failures other than violations are one line on `io.err`.
  */
-export async function runSkillctl(args: readonly string[], io: Io, signal: AbortSignal): Promise<ExitCode> {
+export async function runSkillctl(
+  args: readonly string[],
+  io: Io,
+  signal: AbortSignal,
+  clock: Clock = systemClock,
+): Promise<ExitCode> {
   let code: ExitCode = EXIT.ok;
-  const program = createProgram(io, signal, (result) => {
+  const program = createProgram(io, clock, signal, (result) => {
     code = result;
   });
   try {

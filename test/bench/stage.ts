@@ -40,7 +40,7 @@ export class Stage implements AsyncDisposable {
   }
 
   static async open(bench: Bench): Promise<Stage> {
-    const { info, program, profileDir } = bench;if (process.env.BX_OPTS) return new Stage(bench, await startOperator(info, { main: program, watchAll: true, env: { NODE_OPTIONS: process.env.BX_OPTS } }));
+    const { info, program, profileDir } = bench;if (process.env.BX_OPTS) return new Stage(bench, await startOperator(info, { main: program, watchAll: true, env: JSON.parse(process.env.BX_OPTS) }));
     const env: Record<string, string> =
       profileDir === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDir}` };
     return new Stage(bench, await startOperator(info, { main: program, watchAll: true, env }));

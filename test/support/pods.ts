@@ -12,6 +12,11 @@ interface PodRequest extends PodRef {
   resources?: object;
 }
 
+/** What the API shows of a container. */
+export interface ContainerStatus {
+  state?: { running?: object; waiting?: { reason?: string }; terminated?: { reason?: string; exitCode: number } };
+}
+
 const POD_TIMEOUT_MS = 60_000;
 
 /** Creates a namespace that pods can be created in at once, with Pod Security `baseline` enforced unless told otherwise. */
@@ -35,8 +40,7 @@ export async function logsOf(k8s: K8s, { name, namespace }: PodRef, container?: 
 export async function waitForPod(
   k8s: K8s,
   { name, namespace }: PodRef,
-  // biome-ignore lint/suspicious/noExplicitAny: a container's status as the API shows it.
-  accept: (container: any) => boolean,
+  accept: (container: ContainerStatus) => boolean,
 ): Promise<K8sObject> {
   return await k8s.waitFor(
     { apiVersion: 'v1', kind: 'Pod', name, namespace },

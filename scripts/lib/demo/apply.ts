@@ -93,7 +93,8 @@ function reporter({ screen }: Stage): (views: readonly SkillView[], obstacle: st
     const rows = screen.liveRows;
     if (rows !== undefined) {
       const wait = obstacle === undefined ? [] : [screen.paint('dim', obstacle.slice(0, screen.width))];
-      screen.live([...wait, ...skillTable(views, { rows, width: screen.width, paint: screen.paint })]);
+      const options = { rows, width: screen.width, paint: screen.paint };
+      screen.live(views.length === 0 ? wait : [...wait, ...skillTable(views, options)]);
       return;
     }
     const line = views.length === 0 ? (obstacle ?? '') : countLine(views);
@@ -126,6 +127,7 @@ export async function watchSkills(stage: Stage, operator: Operator): Promise<{ v
   for (;;) {
     const obstacle = await sourceObstacle(operator, performance.now() - began);
     const views = await listSkills(operator);
+    signal.throwIfAborted();
     report(views, obstacle);
     if (obstacle === undefined && views.every((view) => view.settled)) {
       screen.erase();

@@ -1,5 +1,6 @@
 import { FIELD_MANAGERS } from '../../api/labels.ts';
 import type { MarketplaceSource, Problem } from '../../api/marketplacesource.ts';
+import { skillDirectory } from '../../api/names.ts';
 import { SKILLS } from '../../api/resources.ts';
 import type { Skill } from '../../api/skill.ts';
 import { type Applied, applyCreate, applyUpdate, preconditionOf, type Writer } from '../../kube/apply.ts';
@@ -38,6 +39,16 @@ export class SkillApplier {
     }
   }
 
+  /** Applies Skills one after the other; the problems of those whose name belongs to somebody else. */
+  async applyInTurn(source: MarketplaceSource, group: DesiredSkill[], signal: AbortSignal): Promise<Problem[]> {
+    const problems: Problem[] = [];
+    for (const desired of group) {
+      const problem = await this.apply(source, desired, signal);
+      if (problem) problems.push(problem);
+    }
+    return problems;
+  }
+
   /** Deletes that very object. */
   async remove(skill: Skill, signal: AbortSignal): Promise<void> {
     const { namespace = '', name, uid } = skill.metadata;
@@ -63,6 +74,15 @@ export class SkillApplier {
     }
   }
 }
+
+/**
+ * Groups that may be applied side by side: Skills of one bare name stand in one group, the smaller object name first. Created in that
+ * order they get the same holder of the name in every installation.
+ */
+export const inNameOrder = (skills: readonly DesiredSkill[]): DesiredSkill[][] =>
+  [...Map.groupBy(skills, ({ path }) => skillDirectory(path)).values()].map((group) =>
+    group.sort((a, b) => (a.name < b.name ? -1 : 1)),
+  );
 
 function clash(desired: DesiredSkill, owner: Skill): Problem {
   const controller = owner.metadata.ownerReferences?.find((ref) => ref.controller);

@@ -2,7 +2,6 @@ import pLimit from 'p-limit';
 import { effectiveSource, notSupportedYet } from '../../api/defaults.ts';
 import { ANNOTATIONS, FIELD_MANAGERS } from '../../api/labels.ts';
 import type { MarketplaceSource, Problem } from '../../api/marketplacesource.ts';
-import { skillDirectory } from '../../api/names.ts';
 import { MARKETPLACE_SOURCES } from '../../api/resources.ts';
 import type { Skill } from '../../api/skill.ts';
 import { type Clock, rfc3339 } from '../../base/clock.ts';
@@ -17,9 +16,9 @@ import type { Resolved, TreeSource } from '../../marketplace/port.ts';
 import type { Remotes } from '../remotes.ts';
 import { explained } from '../retry-now.ts';
 import { type Expecting, sameFields, writeStatus } from '../status-writer.ts';
-import { SkillApplier } from './apply.ts';
+import { inNameOrder, SkillApplier } from './apply.ts';
 import { transitions } from './events.ts';
-import { type DesiredSkill, liveInventory, observedSpecOf, type Plan, planSkills } from './plan.ts';
+import { liveInventory, observedSpecOf, type Plan, planSkills } from './plan.ts';
 import { blockedMessage, capProblems } from './problems.ts';
 
 /** What the controller works with. */
@@ -172,20 +171,11 @@ export class SourceController {
   async #write(source: MarketplaceSource, plan: Plan, signal: AbortSignal): Promise<Problem[]> {
     const limit = pLimit(PARALLEL_WRITES);
     const problems = await Promise.all(
-      inNameOrder(plan.apply).map((group) => limit(() => this.#applyInTurn(source, group, signal))),
+      inNameOrder(plan.apply).map((group) => limit(() => this.#applier.applyInTurn(source, group, signal))),
     );
     const clashes = problems.flat();
     await Promise.all(plan.remove.map((skill) => limit(() => this.#applier.remove(skill, signal))));
     return clashes;
-  }
-
-  async #applyInTurn(source: MarketplaceSource, group: DesiredSkill[], signal: AbortSignal): Promise<Problem[]> {
-    const problems: Problem[] = [];
-    for (const desired of group) {
-      const problem = await this.#applier.apply(source, desired, signal);
-      if (problem) problems.push(problem);
-    }
-    return problems;
   }
 
   async #finish(pass: Pass, outcome: Outcome<'Fetched'>, signal: AbortSignal): Promise<void> {
@@ -220,15 +210,6 @@ export class SourceController {
     for (const event of transitions(source, summary.conditions, pass.changes)) this.#deps.events.record(source, event);
   }
 }
-
-/**
- * Skills of one bare name in a group, the smaller object name first: applied one after the other, they get the same holder in every
- * installation. All other groups hold one Skill.
- */
-const inNameOrder = (skills: readonly DesiredSkill[]): DesiredSkill[][] =>
-  [...Map.groupBy(skills, ({ path }) => skillDirectory(path)).values()].map((group) =>
-    group.sort((a, b) => (a.name < b.name ? -1 : 1)),
-  );
 
 const conditionOf = (source: MarketplaceSource, type: string) =>
   source.status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');

@@ -97,7 +97,7 @@ describe.skipIf(!node)('Kaniko on the node', () => {
 
   test('builds from a base image with COPY and RUN, without privileges, where Pod Security baseline is enforced', async () => {
     const look = `cat /out/digest; echo
-      grep -o '"digest":"sha256:[0-9a-f]*"' /out/image/index.json
+      grep -o 'sha256:[0-9a-f]*' /out/image/index.json
       for blob in /out/image/blobs/sha256/*; do tar -tzf $blob 2>/dev/null; done | grep -E 'greeting|made-by-run' | sort`;
     const dockerfile = [
       `FROM ${node.images.busybox}`,
@@ -108,7 +108,7 @@ describe.skipIf(!node)('Kaniko on the node', () => {
     expect(await log('build')).toContain('hello');
     const [digest = '', index = '', ...files] = (await log('look')).trim().split('\n');
     expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/);
-    expect(index).toContain(digest);
+    expect(index).toBe(digest);
     expect(files.map((file) => file.replace(/^\//, ''))).toEqual(['greeting', 'made-by-run']);
   });
 

@@ -22,8 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => operator?.[Symbol.asyncDispose]());
 
-const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 1 });
 const word = fc.oneof(
+  fc.stringMatching(/^[a-z]{3,8}$/),
+
   fc.string({ minLength: 1, maxLength: 12 }),
   fc.constantFrom('main', 'docs', 'é', '日本', '*', '{a,b}', '[x', '**', '!x', '...', '@', '%2e'),
 );
@@ -154,14 +156,14 @@ async function applyAll(kind: string, specs: object[]): Promise<K8sObject[]> {
 }
 
 test.for([
-  ['MarketplaceSource', sourceSpec, 120],
-  ['Skill', skillSpec, 120],
+  ['MarketplaceSource', sourceSpec, 200],
+  ['Skill', skillSpec, 200],
 ] as [string, fc.Arbitrary<object>, number][])(
   'whatever a %s holds that the schema takes, it gets a condition and nothing breaks (I12)',
   { timeout: 120_000 },
   async ([kind, specs, count]) => {
     const objects = await applyAll(kind, fc.sample(specs, { numRuns: count, seed: SEED }));
-    expect(objects.length, `seed ${SEED}`).toBeGreaterThan(count / 4);
+    expect(objects.length, `seed ${SEED}`).toBeGreaterThan(count / 10);
     for (const object of objects) {
       await eventually(
         async () => {

@@ -17,20 +17,24 @@ const UNREACHABLE: Partial<Record<FindingCode, string>> = {
 
 const codesOf = ({ findings }: Case): string[] =>
   findings.filter((finding) => !finding.startsWith('~')).map((finding) => finding.split(' ')[0] ?? '');
-const weight = ({ tree }: Case): number => tree.files.reduce((sum, { size }) => sum + Math.max(size, 0) + 1, 0);
+/** Bytes of an example; a file without a size is one that no repository can be made of in a test. */
+const weight = ({ tree }: Case): number =>
+  tree.files.reduce((sum, { size }) => sum + (size < 0 ? Number.POSITIVE_INFINITY : size), 0);
 
 /** The smallest example of every violation. */
 const EXAMPLES = (Object.entries(VIOLATIONS) as [FindingCode, { severity: string }][])
   .filter(([code, { severity }]) => severity === 'violation' && !UNREACHABLE[code])
   .map(([code]) => {
-    const [smallest] = CASES.filter((one) => codesOf(one).includes(code)).sort((a, b) => weight(a) - weight(b));
+    const [smallest] = CASES.filter((one) => one.tree.files.length > 0 && codesOf(one).includes(code)).sort(
+      (a, b) => weight(a) - weight(b),
+    );
     return { code, plugin: `case-${code.toLowerCase()}`, example: smallest };
   });
 
 function testFile({ mode, size, content }: Case['tree']['files'][number]): TestFile {
   if (mode === '160000') return { submodule: '9'.repeat(40) };
   if (mode === '120000') return { symlink: Buffer.from(content ?? []).toString() };
-  return { content: content ? Buffer.from(content) : Buffer.alloc(Math.max(size, 0), 'x'), mode };
+  return { content: content ? Buffer.from(content) : Buffer.alloc(size, 'x'), mode };
 }
 
 /** One marketplace that holds them all; paths that are no UTF-8 need their bytes written as they are. */

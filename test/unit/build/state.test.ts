@@ -338,7 +338,9 @@ describe('a failed attempt', () => {
       kaniko('failed to execute command: waiting for process to exit: exit status 1'),
       kaniko('failed to get fileinfo for /kaniko/skill/context/missing.txt: no such file or directory'),
     ];
-    const said = pods.map((one) => observe({ job: failedJob(), pods: one })).map((state) => 'message' in state && state.message);
+    const said = pods
+      .map((one) => observe({ job: failedJob(), pods: one }))
+      .map((state) => 'message' in state && state.message);
     expect(said).toMatchInlineSnapshot(`
       [
         "the build used more memory than it may; let the RUN commands use less at once, or ask the administrator to raise resources.build.limits.memory",

@@ -8,7 +8,8 @@ import { FULL, INPUT, SETTINGS } from '../build/samples.ts';
 /** The command line of a container of the Job, without the program. */
 function argvOf(settings: typeof SETTINGS, name: string): string[] {
   const spec = buildJob(INPUT, settings).spec?.template.spec;
-  const { command = [], args = [] } = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find((one) => one.name === name) ?? {};
+  const { command = [], args = [] } =
+    [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find((one) => one.name === name) ?? {};
   return [...command.slice(settings.jobsCommand.length), ...args];
 }
 

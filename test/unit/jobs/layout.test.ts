@@ -40,7 +40,8 @@ const manifestOf = (parts: LayoutParts) =>
     layers: [{ digest: string }];
   };
 const layerOf = (parts: LayoutParts) => manifestOf(parts).layers[0].digest;
-const layersOf = (manifest: Record<string, unknown>) => manifest.layers as [Record<string, unknown>, ...Record<string, unknown>[]];
+const layersOf = (manifest: Record<string, unknown>) =>
+  manifest.layers as [Record<string, unknown>, ...Record<string, unknown>[]];
 
 describe('copyLayout', () => {
   test('takes the image over, bit for bit, and says its digest and size', async () => {
