@@ -10,7 +10,7 @@ help: ## List the targets
 install: node_modules/.installed ## Install the pinned npm packages (Node 24 is one of them)
 
 node_modules/.installed: package.json package-lock.json
-	npm ci --no-audit --no-fund --loglevel=error
+	npm ci --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@
 
 test: install ## Run every test on a real API server, S3 and Git (builds them once per machine)

@@ -1,5 +1,5 @@
 /**
- * Bundles the programs into dist/: the operator, its worker and skillctl, each one file that runs without node_modules.
+ * Bundles the programs into dist/: the operator, its worker, the programs of a build pod and skillctl, each one file that runs without node_modules.
  * Usage: node scripts/build.ts [--outdir dist] [name…]. Prints size and time of each; fails on the first error of the bundler.
  */
 import { chmod, mkdir, stat } from 'node:fs/promises';
@@ -27,6 +27,7 @@ const PROGRAMS: Program[] = [
     // The pool starts every thread from its own bootstrap, which it looks for beside its bundle: both are this one file.
     source: "import './node_modules/piscina/dist/worker.js'; export * from './src/worker.ts';",
   },
+  { name: 'jobs', entry: 'src/jobs/main.ts' },
   { name: 'skillctl', entry: 'src/cli/skillctl.ts', executable: true },
 ];
 

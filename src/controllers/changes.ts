@@ -31,6 +31,8 @@ function sourceKeyOf(skill: Skill): string | undefined {
 
 /** A change of a MarketplaceSource: its own pass, unless only a status moved. */
 export function onSourceChange(change: Change<MarketplaceSource>, queues: Queues): void {
+  // A pass has ended: the counts can be told for its whole set of Skills.
+  if (change.object.status?.inventory !== change.old?.status?.inventory) queues.counts.add(change.key);
   if (!isSignificant(change, [ANNOTATIONS.requestedAt, ANNOTATIONS.allowPrune])) return;
   queues.source.add(change.key, { priority: !change.initial });
   queues.counts.add(change.key);

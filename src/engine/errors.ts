@@ -207,7 +207,7 @@ export function logTail(lines: readonly string[], max = 2048): string {
   const cut = bytes
     .subarray(bytes.length - max)
     .toString()
-    .replace(/^�+/, '');
+    .replace(/^\uFFFD+/, '');
   const newline = cut.indexOf('\n');
   return newline < 0 ? cut : cut.slice(newline + 1);
 }

@@ -105,10 +105,11 @@ export class Controller implements Enqueue {
     const abort = new AbortController();
     const started = this.#clock.monotonic();
     const timeoutMs = this.#options.reconcileTimeoutMs ?? TIMEOUT_MS;
-    const late = retryError(`reconcile of ${key} took longer than ${timeoutMs} ms and was stopped`);
+    // Made when it is needed: an error with its stack would be the dearest part of a short run.
+    const late = () => retryError(`reconcile of ${key} took longer than ${timeoutMs} ms and was stopped`);
     const released = Promise.withResolvers<void>();
     const cancels = [
-      this.#clock.after(timeoutMs, () => abort.abort(late)),
+      this.#clock.after(timeoutMs, () => abort.abort(late())),
       this.#clock.after(timeoutMs + OBEY_MS, () => {
         this.#logger.error({ key }, 'reconcile ignores its abort; its key stays locked and the worker goes on');
         released.resolve();

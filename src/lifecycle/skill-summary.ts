@@ -25,6 +25,8 @@ export interface SkillFacts extends Base {
   invalid?: string | undefined;
   /** The store lost the served package and Git no longer offers it: the message. */
   packageLost?: string | undefined;
+  /** The engine does not know the platform template that the Skill runs on: the message. */
+  templateUnknown?: string | undefined;
 }
 
 /** What Ready says, and which of Reconciling and Stalled stands beside it. */
@@ -81,6 +83,8 @@ function verdictOf(facts: SkillFacts): Verdict {
     return { ready: 'False', reason: 'Invalid', message: facts.invalid, beside: 'Stalled' };
   if (facts.packageLost !== undefined)
     return { ready: 'False', reason: 'PackageLost', message: facts.packageLost, beside: 'Stalled' };
+  if (facts.templateUnknown !== undefined)
+    return { ready: 'False', reason: 'TemplateNotFound', message: facts.templateUnknown, beside: 'Stalled' };
   if (slots.candidate) return ofCandidate(slots.candidate);
   if (slots.served) return { ready: 'True', reason: 'Succeeded', message: `version ${slots.served.version} is served` };
   return {
@@ -139,7 +143,7 @@ function ownImageMarks(conditions: Conditions, target: Candidate | Version): { b
   return { built: now, registered: ['Unknown', 'Progressing', PENDING] };
 }
 
-function setBuild(conditions: Conditions, slots: Slots): void {
+function setBuild(conditions: Conditions, { slots, templateUnknown }: SkillFacts): void {
   const target = slots.candidate ?? slots.served;
   if (!target) return;
   const tier = tierOf(target.runtime);
@@ -151,6 +155,7 @@ function setBuild(conditions: Conditions, slots: Slots): void {
   }
   conditions.set('Built', 'True', 'NotRequired', `runtime ${target.runtime} needs no image`);
   if (tier === 0) conditions.set('Registered', 'True', 'NotRequired', `runtime ${target.runtime} needs no template`);
+  else if (templateUnknown !== undefined) conditions.set('Registered', 'False', 'TemplateNotFound', templateUnknown);
   else if (target.templateID !== undefined)
     conditions.set('Registered', 'True', 'Registered', `platform template ${target.templateID}`);
   else conditions.set('Registered', 'False', 'TemplateNotConfigured', ofCandidate(target as Candidate).message);
@@ -168,7 +173,7 @@ export function summarizeSkill(facts: SkillFacts): Summary {
   if (facts.ownGit) setStep(conditions, facts, 'Fetched');
   setStep(conditions, facts, 'Validated');
   setStep(conditions, facts, 'Materialized');
-  setBuild(conditions, facts.slots);
+  setBuild(conditions, facts);
   const { candidate } = facts.slots;
   if (candidate?.phase === 'Held') conditions.set('NameConflict', 'True', 'NameConflict', candidate.message ?? '');
   return { observedGeneration: observedGenerationOf(facts, facts.outcome), conditions: conditions.list };

@@ -91,3 +91,6 @@ export function markKey(space: KeySpace, kind: MarkKind, namespace: string, key:
   if (mark.length > MAX_KEY_BYTES) checked(key, /^$/, `short enough (${MAX_KEY_BYTES} bytes per key)`);
   return mark;
 }
+
+/** An object that is written only to learn the store's time from it. */
+export const clockKey = (space: KeySpace): string => `${space.root}marks/clock`;

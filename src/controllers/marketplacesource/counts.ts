@@ -42,6 +42,8 @@ export class CountsController {
       this.#writtenAt.delete(key);
       return {};
     }
+    // While the first pass is still making the Skills a count would be out of date at once; its end wakes this key.
+    if (!source.status?.revision) return {};
     const since = this.#deps.clock.monotonic() - (this.#writtenAt.get(key) ?? Number.NEGATIVE_INFINITY);
     if (since < PAUSE_MS) return { requeueAfterMs: PAUSE_MS - since };
     const children = this.#deps.skills
@@ -62,8 +64,6 @@ export class CountsController {
   }
 
   async #write(key: Key, source: MarketplaceSource, children: Skill[], signal: AbortSignal): Promise<ReconcileResult> {
-    // Nothing to say about a source whose first pass is still to come.
-    if (children.length === 0 && !source.status?.revision) return {};
     const counts = countSkills(children);
     const before = source.status?.conditions?.find(({ type }) => type === 'SkillsHealthy');
     const now = rfc3339(this.#deps.clock.now());

@@ -2,7 +2,7 @@ import { ANNOTATIONS, LABELS, MANAGED_BY } from '../../api/labels.ts';
 import type { MarketplaceSource } from '../../api/marketplacesource.ts';
 import { labelValue } from '../../api/names.ts';
 import type { Skill, SkillSpec } from '../../api/skill.ts';
-import { canonicalJson, hashOf } from '../hash.ts';
+import { hashOf } from '../hash.ts';
 
 /** The part of a generated Skill that the source controller owns. */
 export interface OwnedFields {
@@ -53,19 +53,18 @@ export class Ownership {
     };
   }
 
-  /** The same as text, to compare. */
+  /** The same as a hash, to compare. */
   fingerprint(skill: Skill): string {
     const known = fingerprints.get(skill);
-    if (known?.id === this.id) return known.text;
-    const text = fingerprintOf(this.of(skill));
-    fingerprints.set(skill, { id: this.id, text });
-    return text;
+    if (known?.id === this.id) return known.hash;
+    const hash = fingerprintOf(this.of(skill));
+    fingerprints.set(skill, { id: this.id, hash });
+    return hash;
   }
 }
 
 /** Objects of a cache never change, so each is looked at once. */
-const fingerprints = new WeakMap<Skill, { id: string; text: string }>();
+const fingerprints = new WeakMap<Skill, { id: string; hash: string }>();
 
-/** Owned fields as text; equal texts need no apply. */
-export const fingerprintOf = ({ spec, labels, handover }: OwnedFields): string =>
-  canonicalJson({ spec, labels, handover });
+/** Owned fields as a hash; equal ones need no apply. */
+export const fingerprintOf = ({ spec, labels, handover }: OwnedFields): string => hashOf({ spec, labels, handover });

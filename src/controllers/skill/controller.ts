@@ -3,18 +3,22 @@ import { ANNOTATIONS, FIELD_MANAGERS, FINALIZER } from '../../api/labels.ts';
 import type { MarketplaceSource } from '../../api/marketplacesource.ts';
 import { SKILLS } from '../../api/resources.ts';
 import type { Skill } from '../../api/skill.ts';
+import type { PolicyError } from '../../base/errors.ts';
 import type { EventInput } from '../../kube/events.ts';
 import { removeFinalizer } from '../../kube/finalizer.ts';
-import { type Key, type KubeApi, type KubeObject, keyOf, type ReconcileResult, type Store } from '../../kube/types.ts';
+import { type Key, type KubeApi, type KubeObject, keyOf, type ReconcileResult, type Store, splitKey } from '../../kube/types.ts';
 import { needsFinalizer, slotsOf } from '../../lifecycle/slots.ts';
 import type { Hands } from '../byo/port.ts';
 import { explained } from '../retry-now.ts';
+import { skillThing } from '../pins.ts';
 import type { Expecting } from '../status-writer.ts';
 import { Deletion } from './deletion.ts';
 import { Evaluator, type EvaluatorDeps } from './evaluator.ts';
 import { Finisher } from './finish.ts';
+import { packageLost } from './lost.ts';
 import { Names } from './names.ts';
 import { failed, newPass, type Pass, Slotting } from './pass.ts';
+import { templateUnknown } from './template.ts';
 
 /** What the controller works with. */
 export interface SkillDeps extends EvaluatorDeps {
@@ -59,10 +63,22 @@ export class SkillController {
   };
 
   reconcile = async (key: Key, signal: AbortSignal): Promise<ReconcileResult> => {
+    const { pins } = this.#deps;
+    try {
+      await pins.hold(thingOf(key), key, signal);
+      return await this.#reconcile(key, signal);
+    } finally {
+      // Not before the status write has returned: from then on a live list of the Skills shows what they name.
+      pins.release(key);
+    }
+  };
+
+  async #reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult> {
     const skill = this.#deps.skills.get(key);
     if (!skill || skill.metadata.deletionTimestamp) {
       this.#deps.remotes.forget('skill', key);
       this.#evaluator.forget(key);
+      this.#deps.health.forget(key);
       if (!skill) return {};
       this.names.release(skill);
       return this.#deletion.run(skill, signal);
@@ -73,17 +89,31 @@ export class SkillController {
       if (again) return again;
       this.#settle(pass);
       const againMs = await this.#useHands(pass, signal);
-      await this.#finisher.finish(pass, { kind: 'Done' }, signal);
+      await this.#finisher.finish(this.#judged(pass), { kind: 'Done' }, signal);
+      this.#deps.health.templateHandled(key);
       await this.#releaseFinalizer(pass, signal);
       return earliest(againMs, this.#ownInterval(skill));
     } catch (error) {
       this.names.release(skill);
       if (signal.aborted) throw error;
       const failure = explained(error, 'skill', skill);
-      await this.#finisher.finish({ ...pass, slots: slotsOf(skill), actions: [] }, failed(failure, pass), signal);
+      if (failure.reason === 'StoreCorrupt') this.#deps.health.requestVerify(key);
+      const before = this.#judged({ ...pass, slots: slotsOf(skill), actions: [] }, failure);
+      await this.#finisher.finish(before, failed(failure, pass), signal);
       throw failure;
     }
-  };
+  }
+
+  /** The pass with what heal found out about store and engine. */
+  #judged(pass: Pass, failure?: PolicyError): Pass {
+    const { health } = this.#deps;
+    const { skill, slots } = pass;
+    return {
+      ...pass,
+      packageLost: packageLost(pass, health, failure),
+      templateUnknown: templateUnknown(skill, slots, health),
+    };
+  }
 
   /** The events that every pass brings: settings, limits, rebuild, and who has the name. */
   #settle(pass: Pass): void {
@@ -97,6 +127,8 @@ export class SkillController {
     const templateIDs = Object.fromEntries(Object.entries(tier1).flatMap(([key, id]) => (id ? [[key, id]] : [])));
     apply({ type: 'Tier1MapChanged', templateIDs });
     apply({ type: 'LimitChanged' });
+    const lost = this.#deps.health.lostTemplate(keyOf(skill));
+    if (lost !== undefined) apply({ type: 'TemplateLost', templateID: lost });
     const rebuild = skill.metadata.annotations?.[ANNOTATIONS.rebuild];
     if (rebuild !== undefined && rebuild !== pass.rebuild) {
       pass.rebuild = rebuild;
@@ -144,4 +176,9 @@ export class SkillController {
 function earliest(...waits: (number | undefined)[]): ReconcileResult {
   const given = waits.filter((wait) => wait !== undefined);
   return given.length > 0 ? { requeueAfterMs: Math.min(...given) } : {};
+}
+
+function thingOf(key: Key): string {
+  const { namespace, name } = splitKey(key);
+  return skillThing(namespace, name);
 }

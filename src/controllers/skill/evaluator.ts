@@ -9,6 +9,9 @@ import { invalidMessage } from '../../lifecycle/findings.ts';
 import { RUNTIME_INFO } from '../../protocol/runtime.ts';
 import type { Evaluation } from '../../store/package.types.ts';
 import type { PackageStore } from '../../store/packages.ts';
+import { packageThing } from '../../store/sweep.ts';
+import type { Health } from '../health.ts';
+import type { Pins } from '../pins.ts';
 import { type ContentDeps, isObserved, SkillContent, type Target } from './content.ts';
 import { evaluate } from './evaluate.ts';
 import { BackgroundLane } from './lane.ts';
@@ -23,6 +26,10 @@ export interface EvaluatorDeps extends ContentDeps {
   packages: PackageStore;
   compute: Compute;
   settings: SkillSettings;
+  /** What heal found out. */
+  health: Health;
+  /** Keeps the sweep away from what this process is about to name. */
+  pins: Pins;
   clock: Clock;
   /** Puts a key back into the queue at once. */
   wake: (key: Key) => void;
@@ -60,10 +67,11 @@ export class Evaluator {
     const { skill } = pass;
     const unsupported = notSupportedYet(skill.spec);
     if (unsupported) throw stalled('NotSupportedYet', `${unsupported} is not supported by this release; remove it`);
+    pass.verifying = this.#deps.health.shouldVerify(keyOf(skill)) || isRequested(skill);
     if (skill.spec.source.git) pass.step = 'Fetched';
     const target = await this.#content.target(skill, signal);
     if (skill.spec.source.git) pass.passed.Fetched = fetchedMessage(skill, target);
-    const due = this.#dueBecause(skill, target);
+    const due = pass.verifying ? 'request' : this.#dueBecause(skill, target);
     if (due === undefined) {
       pass.step = undefined;
       pass.invalid = standing(skill, 'Validated', 'Invalid');
@@ -78,26 +86,26 @@ export class Evaluator {
     pass.step = 'Materialized';
     this.#store.enter(keyOf(skill));
     pass.step = step;
-    await this.#evaluate(pass, target, due === 'request', signal);
+    await this.#evaluate(pass, target, signal);
+    if (pass.verifying) await this.#verifyServed(pass, signal);
+    this.#deps.health.verified(keyOf(skill));
     pass.step = undefined;
     return undefined;
   }
 
   /** Why the content has to be looked at, or undefined: it is what the status describes. */
-  #dueBecause(skill: Skill, target: Target): 'content' | 'request' | 'settings' | undefined {
-    const { observed, lastHandledReconcileAt } = skill.status ?? {};
-    const requestedAt = skill.metadata.annotations?.[ANNOTATIONS.requestedAt];
-    if (requestedAt !== undefined && requestedAt !== lastHandledReconcileAt) return 'request';
+  #dueBecause(skill: Skill, target: Target): 'content' | 'settings' | undefined {
+    const { observed } = skill.status ?? {};
     if (target.tree === undefined || observed?.tree !== target.tree) return 'content';
     return isCurrentConfig(this.#deps.settings, observed.config) ? undefined : 'settings';
   }
 
-  async #evaluate(pass: Pass, target: Target, verify: boolean, signal: AbortSignal): Promise<void> {
+  async #evaluate(pass: Pass, target: Target, signal: AbortSignal): Promise<void> {
     const { skill } = pass;
     const content = await target.read(signal);
     const { observed } = skill.status ?? {};
     const current = isObserved(skill) && isCurrentConfig(this.#deps.settings, observed?.config);
-    if (!verify && content.tree === observed?.tree && current) {
+    if (!pass.verifying && content.tree === observed?.tree && current) {
       // A new commit that left this directory alone.
       pass.passed.Fetched = standing(skill, 'Fetched', 'Succeeded') ?? target.revision;
       pass.invalid = standing(skill, 'Validated', 'Invalid');
@@ -120,11 +128,23 @@ export class Evaluator {
     }
     pass.passed.Validated = 'the content follows the SKILL protocol';
     pass.step = 'Materialized';
-    const version = await this.#materialize(pass, content.commit, evaluation, verify, signal);
+    const version = await this.#materialize(pass, content.commit, evaluation, signal);
     pass.passed.Materialized = 'the package is in the bucket';
     pass.evaluated = evaluated;
     if (this.#names.verdict(skill).kind === 'free') this.#names.claim(skill);
     this.#slotting.apply(pass, { type: 'NewDigest', version });
+  }
+
+  /** A served version that is not what Git offers now cannot be stored again: whether it is whole has to be read. */
+  async #verifyServed({ skill, slots, evaluated }: Pass, signal: AbortSignal): Promise<void> {
+    const { served } = slots;
+    if (!served || served.digest === evaluated?.digest) return;
+    const namespace = skill.metadata.namespace ?? '';
+    const { packages, health } = this.#deps;
+    const { state } = await this.#store.run(keyOf(skill), () =>
+      packages.verify(namespace, served.digest, served.manifestSHA256, signal),
+    );
+    health.learn(packageThing(namespace, served.digest), state === 'intact' ? 'whole' : 'lost');
   }
 
   /** Puts the package into the store, or verifies and heals what lies there. */
@@ -132,22 +152,22 @@ export class Evaluator {
     pass: Pass,
     commit: string,
     { report, built }: Evaluation,
-    verify: boolean,
     signal: AbortSignal,
   ): Promise<Version> {
     const { frontmatter } = report;
     if (!built || !frontmatter) throw new TypeError('a valid report without a package');
     const { skill, slots } = pass;
     const namespace = skill.metadata.namespace ?? '';
-    const known = [slots.served, slots.candidate, ...slots.retired].find((slot) => slot?.digest === built.digest);
-    const store = this.#deps.packages;
-    if (!known || verify) {
-      await this.#store.run(keyOf(skill), async () => {
-        const stored = known && (await store.verify(namespace, known.digest, built.manifestSHA256, signal));
-        const heal = stored !== undefined && stored.state !== 'intact';
-        if (!known || heal) await store.put(namespace, built, signal, { heal });
-      });
-    }
+    const known = [slots.served, slots.candidate, ...slots.retired].some((slot) => slot?.digest === built.digest);
+    const thing = packageThing(namespace, built.digest);
+    const { packages, pins, health } = this.#deps;
+    const doubted = pass.verifying || health.packageState(thing) === 'lost';
+    await pins.hold(thing, keyOf(skill), signal);
+    await this.#store.run(keyOf(skill), async () => {
+      const stored = doubted && (await packages.verify(namespace, built.digest, built.manifestSHA256, signal));
+      if (stored ? stored.state !== 'intact' : !known) await packages.put(namespace, built, signal, { heal: doubted });
+    });
+    if (doubted) health.learn(thing, 'whole');
     const { engine } = RUNTIME_INFO[frontmatter.runtime];
     const templateID = this.#deps.settings.tier1[frontmatter.runtime];
     return {
@@ -162,6 +182,12 @@ export class Evaluator {
       bytes: built.byteCount,
     };
   }
+}
+
+/** A person or a reader asked for a pass that no status has answered yet. */
+function isRequested({ metadata, status }: Skill): boolean {
+  const requestedAt = metadata.annotations?.[ANNOTATIONS.requestedAt];
+  return requestedAt !== undefined && requestedAt !== status?.lastHandledReconcileAt;
 }
 
 function fetchedMessage(skill: Skill, target: Target): string {

@@ -38,6 +38,8 @@ export class Finisher {
       ownGit: skill.spec.source.git !== undefined,
       passed: pass.passed,
       invalid: pass.invalid,
+      packageLost: pass.packageLost,
+      templateUnknown: pass.templateUnknown,
     });
     const requestedAt = skill.metadata.annotations?.[ANNOTATIONS.requestedAt];
     const next = nextStatus({ skill, slots, evaluated, summary, requestedAt, rebuild }, (current, wanted) =>

@@ -21,6 +21,12 @@ export interface Pass {
   passed: Partial<Record<SkillStep, string>>;
   evaluated?: Evaluated;
   invalid?: string | undefined;
+  /** The stored bytes are looked at, not only trusted. */
+  verifying?: boolean;
+  /** The served package is gone for good: the message. */
+  packageLost?: string | undefined;
+  /** The engine does not know the platform template: the message. */
+  templateUnknown?: string | undefined;
   /** Value of the annotation rebuild that the candidate answers. */
   rebuild?: string | undefined;
 }

@@ -1,27 +1,29 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Component, Run } from '../component.ts';
-import { exec } from '../exec.ts';
-import { onNode } from '../node/namespace.ts';
+import { execOnNode, onNode } from '../node/namespace.ts';
 import { ensurePrograms } from '../packages.ts';
 
 const NAME = 'containerd';
 const PLUGINS = '/usr/lib/cni';
 
-/** Path of the socket of the container runtime. */
-export const containerdSocket = (run: Run): string => run.path(NAME, 'containerd.sock');
+// On the node's own /run: the path of a socket may have 104 characters, which a run directory easily takes up.
+const STATE = '/run/containerd';
+
+/** Path of the runtime's socket on the node. */
+export const CONTAINERD_SOCKET = `${STATE}/containerd.sock`;
 
 /** Containerd's settings; every path lies in the run's directory or on the node's own mounts. */
 function settings(run: Run): string {
   const quoted = (...parts: string[]) => JSON.stringify(run.path(NAME, ...parts));
   return `version = 2
 root = ${quoted('root')}
-state = ${quoted('state')}
+state = ${JSON.stringify(STATE)}
 # Test nodes pull no image that they could do without, and run no other client.
 disabled_plugins = ["io.containerd.grpc.v1.diff-service", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
 
 [grpc]
-  address = ${JSON.stringify(containerdSocket(run))}
+  address = ${JSON.stringify(CONTAINERD_SOCKET)}
 
 [plugins."io.containerd.internal.v1.opt"]
   path = ${quoted('opt')}
@@ -90,12 +92,7 @@ export const containerd: Component = {
     });
   },
   ready: async (run, signal) => {
-    const { code, stderr } = await exec(
-      'ctr',
-      ['--address', containerdSocket(run), '--connect-timeout', '2s', 'version'],
-      { signal },
-    );
-    if (code !== 0) throw new Error(stderr.trim());
+    await execOnNode(run, signal, 'ctr', '--address', CONTAINERD_SOCKET, '--connect-timeout', '2s', 'version');
     return true;
   },
   stop: (run) => run.processes.stop(NAME),

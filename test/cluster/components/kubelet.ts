@@ -6,7 +6,7 @@ import { kubeconfigOf, NODE_NAME } from '../node/accounts.ts';
 import { cgroupName } from '../node/cgroups.ts';
 import { onNode } from '../node/namespace.ts';
 import { createServerCert } from '../pki.ts';
-import { containerdSocket } from './containerd.ts';
+import { CONTAINERD_SOCKET } from './containerd.ts';
 import { ensureKubeProgram } from './kube.ts';
 import { apiAuthority } from './kube-apiserver.ts';
 
@@ -27,7 +27,7 @@ function settings(run: Run, address: string, serving: { cert: string; key: strin
     authorization: { mode: 'Webhook' },
     tlsCertFile: serving.cert,
     tlsPrivateKeyFile: serving.key,
-    containerRuntimeEndpoint: `unix://${containerdSocket(run)}`,
+    containerRuntimeEndpoint: `unix://${CONTAINERD_SOCKET}`,
     cgroupDriver: 'cgroupfs',
     cgroupRoot: `/${cgroupName(run.dir)}`,
     failCgroupV1: false,

@@ -1,5 +1,14 @@
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream, createWriteStream, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  createReadStream,
+  createWriteStream,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -101,29 +110,49 @@ async function writeLayer(
   return { mediaType, digest, size, diffId: `sha256:${plain.digest('hex')}` };
 }
 
-/** Writes an image of one layer as an OCI layout into a folder. */
+/** What an image adds its layer to. */
+interface Below {
+  layers: Descriptor[];
+  diffIds: string[];
+  config: ImageConfig;
+}
+
+/** Takes the layers of another layout over; both must lie on one file system. */
+function takeOver(layout: string, base: string): Below {
+  const read = (digest: string) => JSON.parse(readFileSync(blobPath(base, digest), 'utf8'));
+  const index = JSON.parse(readFileSync(join(base, 'index.json'), 'utf8')) as { manifests: [Descriptor] };
+  const { layers, config } = read(index.manifests[0].digest) as { layers: Descriptor[]; config: Descriptor };
+  for (const { digest } of layers) linkSync(blobPath(base, digest), blobPath(layout, digest));
+  const image = read(config.digest) as { config: ImageConfig; rootfs: { diff_ids: string[] } };
+  return { layers, diffIds: image.rootfs.diff_ids, config: image.config };
+}
+
+/** Writes an image as an OCI layout into a folder: of one layer, or of one on top of the image in the layout `base`. */
 export async function writeImage(
   layout: string,
   tar: Readable,
   config: ImageConfig,
   signal: AbortSignal,
+  base?: string,
 ): Promise<void> {
   mkdirSync(join(layout, 'blobs', 'sha256'), { recursive: true });
+  const below = base === undefined ? { layers: [], diffIds: [], config: {} } : takeOver(layout, base);
   const { diffId, ...layer } = await writeLayer(layout, tar, signal);
+  const diffIds = [...below.diffIds, diffId];
   const platform = { architecture: ARCHITECTURES[process.arch] ?? process.arch, os: 'linux' };
   const configuration = writeBlob(layout, 'application/vnd.oci.image.config.v1+json', {
     created: '1970-01-01T00:00:00Z',
     ...platform,
-    config,
-    rootfs: { type: 'layers', diff_ids: [diffId] },
-    history: [{ created: '1970-01-01T00:00:00Z', created_by: 'skill-operator tests' }],
+    config: { ...below.config, ...config },
+    rootfs: { type: 'layers', diff_ids: diffIds },
+    history: diffIds.map(() => ({ created: '1970-01-01T00:00:00Z', created_by: 'skill-operator tests' })),
   });
   const mediaType = 'application/vnd.oci.image.manifest.v1+json';
   const manifest = writeBlob(layout, mediaType, {
     schemaVersion: 2,
     mediaType,
     config: configuration,
-    layers: [layer],
+    layers: [...below.layers, layer],
   });
   writeFileSync(join(layout, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
   writeFileSync(

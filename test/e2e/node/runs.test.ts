@@ -29,8 +29,11 @@ interface Held {
 async function hold(folder: string): Promise<Held> {
   const env = { ...process.env, TMPDIR: folder };
   const child = spawn(process.execPath, [HOLDER, '--node'], { stdio: ['pipe', 'pipe', 'inherit'], env });
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-  return { ...(JSON.parse(line) as Omit<Held, 'child'>), child };
+  const ended = once(child, 'exit').then(([code]) => Promise.reject(new Error(`the starter ended with code ${code}`)));
+  const line = once(createInterface({ input: child.stdout }), 'line') as Promise<[string]>;
+  const [text] = await Promise.race([line, ended]);
+  ended.catch(() => undefined);
+  return { ...(JSON.parse(text) as Omit<Held, 'child'>), child };
 }
 
 /** Starts a pod that runs until somebody ends it, and returns its namespace. */

@@ -39,5 +39,5 @@ test('an unknown program name stops the build', async () => {
   const args = ['scripts/build.ts', '--outdir', temporary.path, 'nothing'];
   const { code, err } = await spawnProgram(process.execPath, args, { cwd: repository });
   expect(code).toBe(1);
-  expect(err).toContain('unknown program nothing; use main, worker, skillctl');
+  expect(err).toContain('unknown program nothing; use main, worker, jobs, skillctl');
 });

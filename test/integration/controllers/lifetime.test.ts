@@ -67,6 +67,7 @@ test('deleting a namespace with everything in it ends, and the operator goes on'
   const repository = await newRepository(operator);
   await repository.commit(marketplace({ p: { last: {}, bad: 'no frontmatter' } }));
   await waitReady(k8s, await applySource(operator, 'whole', repository));
+  await waitReady(k8s, operator.skill('whole.p.last'));
   await k8s.apply({
     apiVersion: API_VERSION,
     kind: 'Skill',
@@ -77,8 +78,8 @@ test('deleting a namespace with everything in it ends, and the operator goes on'
       path: 'plugins/p/skills/last',
     },
   });
-  await waitReady(k8s, operator.skill('whole.p.last'));
   await waitNotReady(k8s, operator.skill('whole.p.bad'), 'Invalid');
+  await waitNotReady(k8s, operator.skill('own'), 'NameConflict');
   await k8s.delete({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
   await k8s.waitGone({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
   await operator.check();
