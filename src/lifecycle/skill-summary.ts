@@ -95,10 +95,20 @@ function verdictOf(facts: SkillFacts): Verdict {
   };
 }
 
+/** What `explained` of the controllers puts last: the command that retries now has to stay at the end (I17). */
+const COMMAND = '; retry now: ';
+
+/** The message with the news that the old version is still there, before a command that ends it. */
+function withStays(message: string, served: Version | undefined): string {
+  if (!served) return message;
+  const at = message.lastIndexOf(COMMAND);
+  const [text, command] = at < 0 ? [message, ''] : [message.slice(0, at), message.slice(at)];
+  return `${text}; version ${served.version} stays served${command}`;
+}
+
 function setReady(conditions: Conditions, verdict: Verdict, served: Version | undefined): void {
   const { ready, reason, message, beside } = verdict;
-  const stays = ready !== 'True' && served ? `; version ${served.version} stays served` : '';
-  conditions.set('Ready', ready, reason, `${message}${stays}`);
+  conditions.set('Ready', ready, reason, ready === 'True' ? message : withStays(message, served));
   if (beside === 'Reconciling') conditions.set('Reconciling', 'True', 'Progressing', message);
   if (beside === 'Retrying') conditions.set('Reconciling', 'True', 'ProgressingWithRetry', message);
   if (beside === 'Stalled') conditions.set('Stalled', 'True', reason, message);

@@ -95,10 +95,10 @@ export function countSkills(skills: Iterable<Skill>): SkillCounts {
   return counts;
 }
 
-/** Condition SkillsHealthy for these counts; `before` is the one that stands, `source` the name for the command in the message. */
+/** Condition SkillsHealthy for these counts; `before` is the one that stands, `source` is named in the command of the message. */
 export function skillsHealthy(
   counts: SkillCounts,
-  source: string,
+  source: { namespace?: string; name: string },
   before: Condition | undefined,
   now: string,
 ): Condition {
@@ -115,6 +115,6 @@ export function skillsHealthy(
     message:
       bad === 0
         ? `all ${plural(counts.total, 'skill')} ready`
-        : `${bad} of ${plural(counts.total, 'skill')} not ready: ${parts.join(', ')}; kubectl get skills -l ${LABELS.source}=${source} lists them`,
+        : `${bad} of ${plural(counts.total, 'skill')} not ready: ${parts.join(', ')}; kubectl -n ${source.namespace} get skills -l ${LABELS.source}=${source.name} lists them`,
   };
 }

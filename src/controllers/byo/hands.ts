@@ -3,6 +3,7 @@ import { skillDirectory } from '../../api/names.ts';
 import { SKILLS } from '../../api/resources.ts';
 import type { Retired, Skill } from '../../api/skill.ts';
 import { retry } from '../../base/errors.ts';
+import { parsePinned } from '../../build/names.ts';
 import { addFinalizer } from '../../kube/finalizer.ts';
 import { type KubeApi, keyOf } from '../../kube/types.ts';
 import type { Context, Event, Work } from '../../lifecycle/slots.ts';
@@ -12,6 +13,7 @@ import type { Builds } from './builds.ts';
 import type { BuildJobs } from './jobs.ts';
 import { type Ledger, ledgerEntry } from './ledger.ts';
 import type { Hands, HandsResult, HandsTask } from './port.ts';
+import type { ImageRecords } from './records.ts';
 import type { Registrations } from './registrations.ts';
 import type { Removals } from './removals.ts';
 import type { BuildSlots } from './slots.ts';
@@ -24,6 +26,7 @@ interface HandsDeps {
   registrations: Registrations;
   removals: Removals;
   ledger: Ledger;
+  records: ImageRecords;
   slots: BuildSlots;
 }
 
@@ -60,6 +63,21 @@ export class ByoHands implements Hands {
     const { namespace = '', name, uid = '' } = skill.metadata;
     const owner = { namespace, name, uid, bareName: skillDirectory(skill.spec.path) };
     await this.#deps.ledger.add(ledgerEntry(owner, entry, why), signal);
+  }
+
+  async keepImages(skill: Skill, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name } = skill.metadata;
+    const { served, candidate, retired = [] } = skill.status ?? {};
+    const kept = retired.filter(({ state }) => state === 'Kept');
+    for (const version of [served, candidate, ...kept]) {
+      const image = parsePinned(version?.image ?? '');
+      const owner = { namespace, skill: name, engine: version?.engine ?? '' };
+      if (image) await this.#deps.records.keepDigest(owner, image.digest, signal);
+    }
+  }
+
+  ledgerDigests({ metadata }: Skill): string[] {
+    return this.#deps.ledger.digestsOf(metadata.namespace ?? '', metadata.name);
   }
 
   forget(skill: Skill): void {
@@ -116,5 +134,7 @@ export const NO_HANDS: Hands = {
   cancelJob: () => Promise.resolve(),
   cancelAll: () => Promise.resolve(),
   toLedger: () => Promise.resolve(),
+  keepImages: () => Promise.resolve(),
+  ledgerDigests: () => [],
   forget: () => undefined,
 };

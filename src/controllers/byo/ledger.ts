@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { FIELD_MANAGERS, GROUP } from '../../api/labels.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
 import type { Retired } from '../../api/skill.ts';
-import type { KubeApi, KubeObject } from '../../kube/types.ts';
+import type { KubeClient, Page } from '../../kube/rest.ts';
+import type { KubeObject } from '../../kube/types.ts';
 
 /** A version whose template or image could not be removed with its Skill; a later sweep works it off. */
 export interface LedgerEntry {
@@ -41,30 +42,106 @@ export function ledgerEntry(
   return { namespace, skill, uid, bareName, engine, digest, templateID, image, settings, why };
 }
 
-/** Entries in ConfigMaps of the operator's namespace: one each, so that no write can lose another's. */
-export class Ledger {
-  readonly #api: KubeApi;
-  readonly #namespace: string;
+/** Every image that entries still have to remove, by full name, and what each entry keeps its Skill from building. */
+export interface LedgerView {
+  images(): ReadonlySet<string>;
+  /** Digests of a Skill whose image or template an entry still holds. */
+  digestsOf(namespace: string, skill: string): string[];
+}
 
-  constructor(api: KubeApi, namespace: string) {
+/** What the ledger needs of the API. */
+type LedgerApi = Pick<KubeClient, 'patch' | 'delete' | 'listPage'>;
+
+interface EntryMap extends KubeObject {
+  data?: Record<string, string>;
+}
+
+const PAGE = 500;
+
+/** Entries in ConfigMaps of the operator's namespace: one each, so that no write can lose another's. A copy in memory answers questions. */
+export class Ledger implements LedgerView {
+  readonly #api: LedgerApi;
+  readonly #namespace: string;
+  readonly #entries = new Map<string, LedgerEntry>();
+  #onAdd: () => void = () => undefined;
+
+  constructor(api: LedgerApi, namespace: string) {
     this.#api = api;
     this.#namespace = namespace;
   }
 
+  /** Calls `listener` whenever an entry was added. */
+  onAdd(listener: () => void): void {
+    this.#onAdd = listener;
+  }
+
+  /** Reads all entries; before the first pass of any Skill, so that no name is used that an entry still holds. */
+  async load(signal: AbortSignal): Promise<void> {
+    const scope = { namespace: this.#namespace, labelSelector: `${LEDGER_LABEL}=true` };
+    const found = new Map<string, LedgerEntry>();
+    let next: string | undefined;
+    do {
+      const page: Page<EntryMap> = await this.#api.listPage<EntryMap>(
+        CONFIG_MAPS,
+        scope,
+        { limit: PAGE, next },
+        signal,
+      );
+      for (const map of page.items) {
+        const entry = parseEntry(map.data?.entry);
+        if (entry) found.set(map.metadata.name, entry);
+      }
+      next = page.next;
+    } while (next !== undefined);
+    this.#entries.clear();
+    for (const [name, entry] of found) this.#entries.set(name, entry);
+  }
+
+  /** All entries, by the name of their ConfigMap. */
+  entries(): ReadonlyMap<string, LedgerEntry> {
+    return this.#entries;
+  }
+
+  images(): ReadonlySet<string> {
+    return new Set([...this.#entries.values()].flatMap(({ image }) => (image === undefined ? [] : [image])));
+  }
+
+  digestsOf(namespace: string, skill: string): string[] {
+    const own = [...this.#entries.values()].filter((entry) => entry.namespace === namespace && entry.skill === skill);
+    return own.map(({ digest }) => digest);
+  }
+
   /** Writes an entry; writing it again changes nothing. */
   async add(entry: LedgerEntry, signal: AbortSignal): Promise<void> {
+    const name = nameOf(entry);
     const body = {
       apiVersion: 'v1',
       kind: 'ConfigMap',
-      metadata: { name: nameOf(entry), namespace: this.#namespace, labels: { [LEDGER_LABEL]: 'true' } },
+      metadata: { name, namespace: this.#namespace, labels: { [LEDGER_LABEL]: 'true' } },
       data: { entry: JSON.stringify(entry) },
     };
     const patch = { kind: 'apply', body, fieldManager: FIELD_MANAGERS.skill, force: true } as const;
-    await this.#api.patch<KubeObject>(CONFIG_MAPS, this.#namespace, body.metadata.name, patch, signal);
+    await this.#api.patch<KubeObject>(CONFIG_MAPS, this.#namespace, name, patch, signal);
+    this.#entries.set(name, entry);
+    this.#onAdd();
   }
 
   /** The entry is worked off. */
   async remove(entry: LedgerEntry, signal: AbortSignal): Promise<void> {
-    await this.#api.delete(CONFIG_MAPS, this.#namespace, nameOf(entry), {}, signal);
+    const name = nameOf(entry);
+    await this.#api.delete(CONFIG_MAPS, this.#namespace, name, {}, signal);
+    this.#entries.delete(name);
+  }
+}
+
+const TEXTS = ['namespace', 'skill', 'uid', 'bareName', 'engine', 'digest', 'why'] as const;
+
+/** An entry that somebody edited beyond recognition is left to that person. */
+function parseEntry(text: string | undefined): LedgerEntry | undefined {
+  try {
+    const entry = JSON.parse(text ?? 'null') as LedgerEntry | null;
+    return entry && TEXTS.every((key) => typeof entry[key] === 'string') ? entry : undefined;
+  } catch {
+    return undefined;
   }
 }

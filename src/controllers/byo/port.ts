@@ -29,6 +29,10 @@ export interface Hands {
   cancelAll(skill: Skill, signal: AbortSignal): Promise<void>;
   /** Writes a version that could not be removed into the ledger. */
   toLedger(skill: Skill, entry: Slots['retired'][number], why: string, signal: AbortSignal): Promise<void>;
+  /** A Skill with deletionPolicy Orphan goes: its images stay, and their records say so. */
+  keepImages(skill: Skill, signal: AbortSignal): Promise<void>;
+  /** Digests of the Skill that the ledger still has to remove something of. */
+  ledgerDigests(skill: Skill): string[];
   /** Lets another build start in place of one that ended. */
   forget(skill: Skill): void;
 }

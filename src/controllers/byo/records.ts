@@ -14,6 +14,8 @@ export interface ImageOwner {
 export interface ImageRecord {
   digest: string;
   size: number;
+  /** Its Skill left the image behind on purpose: the sweep leaves both alone. */
+  kept?: true;
 }
 
 const MAX_BYTES = 4096;
@@ -42,10 +44,28 @@ export class ImageRecords {
 
   /** Deletes every record that names the digest; before the image itself goes. */
   async removeDigest(owner: ImageOwner, digest: string, signal: AbortSignal): Promise<void> {
+    for await (const { key } of this.#of(owner, digest, signal)) await this.#store.delete(key, signal);
+  }
+
+  /** Marks every record that names the digest as one that stays although no Skill names it. */
+  async keepDigest(owner: ImageOwner, digest: string, signal: AbortSignal): Promise<void> {
+    for await (const { key, record } of this.#of(owner, digest, signal)) {
+      if (record.kept) continue;
+      const bytes = Buffer.from(JSON.stringify({ ...record, kept: true }));
+      await this.#store.put(key, bytes, 'application/json', signal);
+    }
+  }
+
+  async *#of(
+    owner: ImageOwner,
+    digest: string,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ key: string; record: ImageRecord }> {
     const folder = imageKey(this.#space, { ...owner, inputHash: ANY_HASH }).slice(0, -`${ANY_HASH}.json`.length);
     for await (const page of this.#store.list(folder, signal)) {
       for (const { key } of page) {
-        if ((await this.#read(key, signal))?.digest === digest) await this.#store.delete(key, signal);
+        const record = await this.#read(key, signal);
+        if (record?.digest === digest) yield { key, record };
       }
     }
   }
@@ -54,8 +74,9 @@ export class ImageRecords {
     const bytes = await this.#store.get(key, { maxBytes: MAX_BYTES }, signal);
     if (!bytes) return undefined;
     try {
-      const { digest, size } = JSON.parse(Buffer.from(bytes).toString('utf8')) as Partial<ImageRecord>;
-      return isDigest(digest) && typeof size === 'number' ? { digest, size } : undefined;
+      const { digest, size, kept } = JSON.parse(Buffer.from(bytes).toString('utf8')) as Partial<ImageRecord>;
+      if (!isDigest(digest) || typeof size !== 'number') return undefined;
+      return { digest, size, ...(kept ? { kept } : {}) };
     } catch {
       return undefined;
     }

@@ -21,6 +21,22 @@ export interface EngineSetup {
   pullAuth?: (repository: string, signal: AbortSignal) => Promise<RegistryAuth | undefined>;
 }
 
+/** Whose version it is. */
+export interface VersionOwner {
+  namespace: string;
+  /** metadata.name of the Skill. */
+  skill: string;
+  /** Directory of the Skill, which the template's name begins with. */
+  bareName: string;
+}
+
+/** The owner of a Skill's versions. */
+export const ownerOf = ({ metadata, spec }: Skill): VersionOwner => ({
+  namespace: metadata.namespace ?? '',
+  skill: metadata.name,
+  bareName: skillDirectory(spec.path),
+});
+
 interface RegistrationDeps {
   installation: string;
   engines: Readonly<Partial<Record<Engine, EngineSetup>>>;
@@ -48,10 +64,19 @@ export class Registrations {
 
   /** What the engine knows a version's template by; undefined without a template or an image. */
   refOf(skill: Skill, version: Version, buildID = ''): TemplateRef | undefined {
+    return this.refFor(ownerOf(skill), version, buildID);
+  }
+
+  /** The same, of a Skill that may be gone. */
+  refFor(
+    owner: VersionOwner,
+    version: Pick<Version, 'engine' | 'templateID' | 'image' | 'settings'>,
+    buildID = '',
+  ): TemplateRef | undefined {
     const { templateID, image } = version;
     const setup = this.setupOf(version.engine);
     if (!templateID || !image || !setup) return undefined;
-    const name = this.#name(skill, version, version.settings ?? settingsHash(setup.settings));
+    const name = this.#name(owner, version, version.settings ?? settingsHash(setup.settings));
     return { templateId: templateID, buildId: buildID, name, image };
   }
 
@@ -110,16 +135,19 @@ export class Registrations {
     const image = candidate.image ?? '';
     const repository = parsePinned(image)?.repository ?? '';
     const registryAuth = await setup.pullAuth?.(repository, signal);
-    const name = this.#name(skill, candidate, settingsHash(setup.settings));
+    const name = this.#name(ownerOf(skill), candidate, settingsHash(setup.settings));
     return { ...setup.settings, name, image, ...(registryAuth ? { registryAuth } : {}) };
   }
 
-  #name(skill: Skill, version: Version, settings: string): string {
-    const { namespace = '', name } = skill.metadata;
-    return templateName(skillDirectory(skill.spec.path), {
+  #name(
+    { namespace, skill, bareName }: VersionOwner,
+    version: Pick<Version, 'engine' | 'image'>,
+    settings: string,
+  ): string {
+    return templateName(bareName, {
       installation: this.#deps.installation,
       namespace,
-      skill: name,
+      skill,
       engine: version.engine as Engine,
       imageDigest: parsePinned(version.image ?? '')?.digest ?? '',
       settings,

@@ -1,4 +1,4 @@
-import type { Retired, Skill } from '../../api/skill.ts';
+import type { Retired, Skill, Version } from '../../api/skill.ts';
 import type { Clock } from '../../base/clock.ts';
 import { PolicyError } from '../../base/errors.ts';
 import { ownsImage, parsePinned } from '../../build/names.ts';
@@ -7,7 +7,7 @@ import type { Event } from '../../lifecycle/slots.ts';
 import type { Builds } from './builds.ts';
 import type { HandsResult } from './port.ts';
 import type { ImageRecords } from './records.ts';
-import type { Registrations } from './registrations.ts';
+import { ownerOf, type Registrations, type VersionOwner } from './registrations.ts';
 
 interface RemovalDeps {
   builds: Builds;
@@ -20,6 +20,9 @@ interface RemovalDeps {
 /** How long a removal is tried before the version goes to the ledger (I16). */
 const BOUND_MS = 600_000;
 const RETRY_MS = 30_000;
+
+/** The part of a version that names what is outside the cluster. */
+export type Removable = Pick<Version, 'engine' | 'templateID' | 'image' | 'settings'>;
 
 /** Removes what replaced versions left outside the cluster: template, image record, image, in that order. */
 export class Removals {
@@ -45,7 +48,7 @@ export class Removals {
     const since = this.#since.get(id) ?? now;
     this.#since.set(id, since);
     try {
-      await this.#remove(skill, entry, signal);
+      await this.remove(ownerOf(skill), entry, signal);
       this.#since.delete(id);
       return { type: 'RetiredGone', entry };
     } catch (error) {
@@ -61,21 +64,30 @@ export class Removals {
     }
   }
 
-  async #remove(skill: Skill, entry: Retired, signal: AbortSignal): Promise<void> {
+  /**
+   * Removes what a version left outside the cluster, after the engine's name and the repository proved to be its owner's.
+   * Errors: Stalled for what is somebody else's, EngineNotConfigured, and those of engine, store and registry.
+   */
+  async remove(owner: VersionOwner, entry: Removable, signal: AbortSignal): Promise<void> {
     const { templateID, image } = entry;
     const setup = this.#deps.registrations.setupOf(entry.engine);
     if (templateID) {
       if (!setup) throw new PolicyError('Waiting', 'EngineNotConfigured', `engine ${entry.engine} is not configured`);
-      const ref = this.#deps.registrations.refOf(skill, entry);
+      const ref = this.#deps.registrations.refFor(owner, entry);
       if (!ref)
         throw new PolicyError('Stalled', 'TemplateForeign', `template ${templateID} has no image to prove it by`);
       await setup.engine.delete(ref, signal);
     }
-    if (image) await this.#removeImage(skill, entry, image, signal);
+    if (image) await this.#removeImage(owner, entry, image, signal);
   }
 
-  async #removeImage(skill: Skill, entry: Retired, image: string, signal: AbortSignal): Promise<void> {
-    const owner = { namespace: skill.metadata.namespace ?? '', skill: skill.metadata.name, engine: entry.engine ?? '' };
+  async #removeImage(
+    { namespace, skill }: VersionOwner,
+    entry: Removable,
+    image: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const owner = { namespace, skill, engine: entry.engine ?? '' };
     const repository = this.#deps.builds.repositoryOf(owner);
     const parsed = parsePinned(image);
     if (!parsed || !ownsImage(image, this.#deps.registry.host, repository)) {

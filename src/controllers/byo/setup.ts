@@ -15,7 +15,7 @@ import { BuildJobs } from './jobs.ts';
 import { Ledger } from './ledger.ts';
 import type { Hands } from './port.ts';
 import { Preflight, type WriteCheck } from './preflight.ts';
-import { ImageRecords } from './records.ts';
+import { type ImageOwner, ImageRecords } from './records.ts';
 import { type EngineSetup, Registrations } from './registrations.ts';
 import { Removals } from './removals.ts';
 import { BuildSlots } from './slots.ts';
@@ -39,8 +39,18 @@ interface Surroundings {
   wake: (key: Key) => void;
 }
 
+/** What an installation with builds and engines is made of, as far as others need it. */
+export interface Byo {
+  hands: Hands;
+  slots: BuildSlots;
+  ledger: Ledger;
+  removals: Removals;
+  /** Repository of a Skill's images, without the host. */
+  repositoryOf(owner: ImageOwner): string;
+}
+
 /** The hands of an installation with builds and engines, and the slots that must hear of every change of a Skill. */
-export function byoHands(options: ByoOptions, around: Surroundings): { hands: Hands; slots: BuildSlots } {
+export function byoHands(options: ByoOptions, around: Surroundings): Byo {
   const { settings, registry, engines, store, space } = options;
   const { api, packages, skills, clock, wake } = around;
   const slots = new BuildSlots(skills, settings.limits, clock, wake);
@@ -51,5 +61,6 @@ export function byoHands(options: ByoOptions, around: Surroundings): { hands: Ha
   const registrations = new Registrations({ installation: settings.installation, engines, skills, clock });
   const removals = new Removals({ builds, registrations, registry, records, clock });
   const ledger = new Ledger(api, options.operatorNamespace);
-  return { hands: new ByoHands({ api, skills, jobs, builds, registrations, removals, ledger, slots }), slots };
+  const hands = new ByoHands({ api, skills, jobs, builds, registrations, removals, ledger, slots, records });
+  return { hands, slots, ledger, removals, repositoryOf: (owner) => builds.repositoryOf(owner) };
 }

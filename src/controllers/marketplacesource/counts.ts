@@ -67,7 +67,7 @@ export class CountsController {
     const counts = countSkills(children);
     const before = source.status?.conditions?.find(({ type }) => type === 'SkillsHealthy');
     const now = rfc3339(this.#deps.clock.now());
-    const condition = skillsHealthy(counts, source.metadata.name, before, now);
+    const condition = skillsHealthy(counts, source.metadata, before, now);
     const status = { skills: counts, conditions: [condition] };
     const current = { skills: source.status?.skills, conditions: before ? [before] : [] };
     if (sameFields(current, status, ['skills', 'conditions'])) return {};

@@ -6,11 +6,19 @@ import type { Skill } from '../../api/skill.ts';
 import type { PolicyError } from '../../base/errors.ts';
 import type { EventInput } from '../../kube/events.ts';
 import { removeFinalizer } from '../../kube/finalizer.ts';
-import { type Key, type KubeApi, type KubeObject, keyOf, type ReconcileResult, type Store, splitKey } from '../../kube/types.ts';
+import {
+  type Key,
+  type KubeApi,
+  type KubeObject,
+  keyOf,
+  type ReconcileResult,
+  type Store,
+  splitKey,
+} from '../../kube/types.ts';
 import { needsFinalizer, slotsOf } from '../../lifecycle/slots.ts';
 import type { Hands } from '../byo/port.ts';
-import { explained } from '../retry-now.ts';
 import { skillThing } from '../pins.ts';
+import { explained } from '../retry-now.ts';
 import type { Expecting } from '../status-writer.ts';
 import { Deletion } from './deletion.ts';
 import { Evaluator, type EvaluatorDeps } from './evaluator.ts';

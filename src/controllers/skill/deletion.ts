@@ -1,3 +1,4 @@
+import { effectiveSkill } from '../../api/defaults.ts';
 import { FIELD_MANAGERS, FINALIZER } from '../../api/labels.ts';
 import { NAMESPACES, SKILLS } from '../../api/resources.ts';
 import type { Skill } from '../../api/skill.ts';
@@ -44,6 +45,7 @@ export class Deletion {
     if (needsFinalizer(pass.slots) && (await this.#expired(skill, pass, signal))) {
       this.#slotting.apply(pass, { type: 'DeletionExpired' });
     }
+    await this.#keepImages(pass, signal);
     await this.#writeLedger(pass, signal);
     if (needsFinalizer(pass.slots)) {
       await this.#finisher.finish(
@@ -65,6 +67,17 @@ export class Deletion {
     if (left.some(({ engine }) => !this.#deps.hands.configuredFor(engine))) return true;
     const home = await this.#deps.api.get<KubeObject>(NAMESPACES, '', skill.metadata.namespace ?? '', signal);
     return home === undefined || home.metadata.deletionTimestamp !== undefined;
+  }
+
+  /** Images that stay behind on purpose are no rubbish; a store that does not answer holds the deletion up no longer than all else (I16). */
+  async #keepImages({ skill }: Pass, signal: AbortSignal): Promise<void> {
+    if (effectiveSkill(skill.spec).deletionPolicy !== 'Orphan') return;
+    try {
+      await this.#deps.hands.keepImages(skill, signal);
+    } catch (error) {
+      const since = Date.parse(skill.metadata.deletionTimestamp ?? '');
+      if (signal.aborted || this.#deps.clock.now() - since <= BOUND_MS) throw error;
+    }
   }
 
   /** Ledger first, then the finalizer, then the event: what is recorded can still be worked off. */

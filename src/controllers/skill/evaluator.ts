@@ -148,12 +148,7 @@ export class Evaluator {
   }
 
   /** Puts the package into the store, or verifies and heals what lies there. */
-  async #materialize(
-    pass: Pass,
-    commit: string,
-    { report, built }: Evaluation,
-    signal: AbortSignal,
-  ): Promise<Version> {
+  async #materialize(pass: Pass, commit: string, { report, built }: Evaluation, signal: AbortSignal): Promise<Version> {
     const { frontmatter } = report;
     if (!built || !frontmatter) throw new TypeError('a valid report without a package');
     const { skill, slots } = pass;
@@ -163,10 +158,15 @@ export class Evaluator {
     const { packages, pins, health } = this.#deps;
     const doubted = pass.verifying || health.packageState(thing) === 'lost';
     await pins.hold(thing, keyOf(skill), signal);
-    await this.#store.run(keyOf(skill), async () => {
-      const stored = doubted && (await packages.verify(namespace, built.digest, built.manifestSHA256, signal));
-      if (stored ? stored.state !== 'intact' : !known) await packages.put(namespace, built, signal, { heal: doubted });
-    });
+    if (!known || doubted) {
+      await this.#store.run(keyOf(skill), async () => {
+        const stored = doubted && (await packages.verify(namespace, built.digest, built.manifestSHA256, signal));
+        if (stored && stored.state === 'intact') return;
+        // Bytes are overwritten only where some were stored before and are no longer what they should be.
+        const heal = stored !== false && (known || stored.state === 'corrupt');
+        await packages.put(namespace, built, signal, { heal });
+      });
+    }
     if (doubted) health.learn(thing, 'whole');
     const { engine } = RUNTIME_INFO[frontmatter.runtime];
     const templateID = this.#deps.settings.tier1[frontmatter.runtime];

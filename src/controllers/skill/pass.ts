@@ -86,6 +86,7 @@ export class Slotting {
       hasFinalizer: skill.metadata.finalizers?.includes(FINALIZER) ?? false,
       deleting: skill.metadata.deletionTimestamp !== undefined,
       suspended: suspend,
+      ledgerDigests: this.#hands.ledgerDigests(skill),
     };
   }
 }

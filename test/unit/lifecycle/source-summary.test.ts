@@ -177,23 +177,25 @@ describe('skillState', () => {
   });
 });
 
+const TEAM = { namespace: 'docs', name: 'team' };
+
 describe('skillsHealthy', () => {
   const none = { total: 0, ready: 0, invalid: 0, building: 0, failed: 0, waiting: 0 };
   test('says how many are not ready and lists them by a command', () => {
-    const c = skillsHealthy({ ...none, total: 10, ready: 7, invalid: 2, waiting: 1 }, 'team', undefined, NOW);
+    const c = skillsHealthy({ ...none, total: 10, ready: 7, invalid: 2, waiting: 1 }, TEAM, undefined, NOW);
     expect(`${c.status} ${c.reason}: ${c.message}`).toMatchInlineSnapshot(
-      `"False SomeSkillsNotReady: 3 of 10 skills not ready: 2 invalid, 1 waiting; kubectl get skills -l skills.tfrobot.io/source=team lists them"`,
+      `"False SomeSkillsNotReady: 3 of 10 skills not ready: 2 invalid, 1 waiting; kubectl -n docs get skills -l skills.tfrobot.io/source=team lists them"`,
     );
   });
   test('is True when all are ready, and for a source without skills', () => {
-    expect(skillsHealthy({ ...none, total: 3, ready: 3 }, 'team', undefined, NOW)).toMatchObject({
+    expect(skillsHealthy({ ...none, total: 3, ready: 3 }, TEAM, undefined, NOW)).toMatchObject({
       status: 'True',
       message: 'all 3 skills ready',
     });
-    expect(skillsHealthy(none, 'team', undefined, NOW)).toMatchObject({ status: 'True', reason: 'AllSkillsReady' });
+    expect(skillsHealthy(none, TEAM, undefined, NOW)).toMatchObject({ status: 'True', reason: 'AllSkillsReady' });
   });
   test('keeps its transition time while the status stays', () => {
     const before = condition('SkillsHealthy', 'True');
-    expect(skillsHealthy(none, 'team', before, NOW).lastTransitionTime).toBe(before.lastTransitionTime);
+    expect(skillsHealthy(none, TEAM, before, NOW).lastTransitionTime).toBe(before.lastTransitionTime);
   });
 });

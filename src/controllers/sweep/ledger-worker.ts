@@ -1,0 +1,97 @@
+import type { Clock } from '../../base/clock.ts';
+import { messageOf, PolicyError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import type { Metrics } from '../../base/metrics.ts';
+import type { Key } from '../../kube/types.ts';
+import type { Ledger, LedgerEntry } from '../byo/ledger.ts';
+import type { Removals } from '../byo/removals.ts';
+import { type Pins, skillThing } from '../pins.ts';
+import { type Lister, liveReferences, type References, templateClaim } from './references.ts';
+
+/** What working off the ledger needs. */
+export interface LedgerWorkerDeps {
+  api: Lister;
+  ledger: Ledger;
+  removals: Pick<Removals, 'remove'>;
+  pins: Pins;
+  /** Lets a Skill go on that waited for an entry. */
+  wake: (key: Key) => void;
+  clock: Clock;
+  logger: Logger;
+  metrics: Pick<Metrics, 'upkeep'>;
+}
+
+const FIRST_MS = 60_000;
+const MAX_MS = 6 * 60 * 60_000;
+
+/** Wait after the nth failure in a row, milliseconds. What will never work is still tried: a person may have put it right. */
+export const ledgerWaitMs = (failures: number): number => Math.min(MAX_MS, FIRST_MS * 2 ** Math.min(failures, 10));
+
+/**
+ * Works off the ledger: removes template and image of each entry, after no Skill's status names them any more and engine and repository
+ * proved that they were made for the entry's Skill. Done: the entry goes. Failed: it stays and is tried again, ever later.
+ */
+export class LedgerWorker {
+  readonly #deps: LedgerWorkerDeps;
+  /** By ConfigMap: tries that failed in a row, and the monotonic time of the next. */
+  readonly #tries = new Map<string, { failures: number; at: number }>();
+
+  constructor(deps: LedgerWorkerDeps) {
+    this.#deps = deps;
+  }
+
+  /** One try of every entry that is due; returns milliseconds until the next is, undefined without entries. */
+  async run(signal: AbortSignal): Promise<number | undefined> {
+    const { ledger, clock } = this.#deps;
+    for (const name of this.#tries.keys()) if (!ledger.entries().has(name)) this.#tries.delete(name);
+    for (const [name, entry] of [...ledger.entries()]) {
+      if (this.#dueAt(name) <= clock.monotonic()) await this.#try(name, entry, signal);
+    }
+    const waits = [...ledger.entries().keys()].map((name) => this.#dueAt(name) - clock.monotonic());
+    return waits.length > 0 ? Math.max(0, Math.min(...waits)) : undefined;
+  }
+
+  #dueAt(name: string): number {
+    return this.#tries.get(name)?.at ?? Number.NEGATIVE_INFINITY;
+  }
+
+  async #try(name: string, entry: LedgerEntry, signal: AbortSignal): Promise<void> {
+    const { ledger, pins, wake, clock, logger, metrics } = this.#deps;
+    const { namespace, skill } = entry;
+    // A Skill of that name may live again; no pass of it runs while its old things go.
+    using claim = pins.claim(skillThing(namespace, skill));
+    try {
+      if (!claim) throw new PolicyError('Retry', 'Conflict', `Skill ${namespace}/${skill} is being worked on`);
+      await this.#remove(entry, signal);
+      await ledger.remove(entry, signal);
+      this.#tries.delete(name);
+      metrics.upkeep('ledger_removed', 1);
+      wake(`${namespace}/${skill}`);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const failures = (this.#tries.get(name)?.failures ?? -1) + (claim ? 1 : 0);
+      const wait = ledgerWaitMs(Math.max(0, failures));
+      this.#tries.set(name, { failures: Math.max(0, failures), at: clock.monotonic() + wait });
+      if (claim) metrics.upkeep('ledger_failed', 1);
+      logger.warn({ entry: name, namespace, skill, againMs: wait }, `not removed yet: ${messageOf(error)}`);
+    }
+  }
+
+  /** What a status names by now belongs to that Skill again and is left to it. */
+  async #remove(entry: LedgerEntry, signal: AbortSignal): Promise<void> {
+    const { api, removals } = this.#deps;
+    const left = unclaimed(entry, await liveReferences(api, signal));
+    if (!left) return;
+    await removals.remove(entry, left, signal);
+  }
+}
+
+/** What of an entry no status names; undefined: nothing. */
+function unclaimed(entry: LedgerEntry, { claims }: References): LedgerEntry | undefined {
+  const { engine, templateID, image, ...rest } = entry;
+  const template = templateID !== undefined && !claims.has(templateClaim(engine, templateID));
+  const owned = image !== undefined && !claims.has(image);
+  if (!template && !owned) return undefined;
+  // The image also proves that the template is the entry's own.
+  return { ...rest, engine, ...(template ? { templateID } : {}), ...(image === undefined ? {} : { image }) };
+}
