@@ -49,6 +49,11 @@ async function bundle(program: Program, outdir: string): Promise<void> {
     format: 'esm',
     target: 'node24',
     legalComments: 'linked',
+    // The engine keeps the text in memory, at two bytes a character if one comment of a library is not Latin: 20 MiB of the operator.
+    // Names stay, and lines stay short, so that a stack still says where it was.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    lineLimit: 160,
     // Native and optional: thread priorities, which the pool does without.
     external: ['@napi-rs/nice'],
     logLevel: 'warning',

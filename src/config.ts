@@ -14,7 +14,7 @@ const text = z.string().min(1);
 const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((v) => v === 'true')]);
 const count = z.coerce.number().int();
 
-const Schema = z.strictObject({
+const Settings = z.strictObject({
   store: z.strictObject({
     endpoint: z.url({ protocol: /^https?$/ }),
     bucket: text.max(63),
@@ -49,6 +49,13 @@ const Schema = z.strictObject({
   sourceWorkers: count.min(1).max(64).default(4),
   skillWorkers: count.min(1).max(256).default(16),
   computeWorkers: count.min(0).max(16).default(1),
+  sweep: z
+    .strictObject({
+      enabled: flag.default(true),
+      graceHours: z.coerce.number().min(0).max(8_760).default(24),
+      intervalHours: z.coerce.number().positive().max(168).default(6),
+    })
+    .prefault({}),
   build: buildSchema.optional(),
   engines: enginesSchema,
   leaderElection: flag.default(true),
@@ -58,6 +65,21 @@ const Schema = z.strictObject({
     .default(':8080'),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
 });
+
+const SECONDS_PER_HOUR = 3_600;
+
+/** A build that takes longer than the grace could lose its package to the sweep. */
+const Schema = Settings.superRefine(({ sweep, build }, context) => {
+  if (!build || !sweep.enabled) return;
+  const longest = build.deadlines.pendingSeconds + build.deadlines.activeSeconds;
+  if (sweep.graceHours * SECONDS_PER_HOUR > longest) return;
+  const message = `must be above the longest build, ${longest} s by build.deadlines; raise it above ${(longest / SECONDS_PER_HOUR).toFixed(2)}`;
+  context.addIssue({ code: 'custom', path: ['sweep', 'graceHours'], message });
+});
+
+/** JSON schema (draft 7) of what a settings file may hold; the chart's values.schema.json is made of it. */
+export const settingsSchema = (): z.core.JSONSchema.BaseSchema =>
+  z.toJSONSchema(Settings, { target: 'draft-7', io: 'input' });
 
 /** Everything that can be set, checked and with defaults filled in. Deeply frozen. */
 export type Config = Readonly<z.infer<typeof Schema>>;
@@ -81,6 +103,9 @@ const SETTINGS: Record<string, [string, string, string]> = {
   'source-workers': ['sourceWorkers', 'SOURCE_WORKERS', 'sources reconciled at once (4)'],
   'skill-workers': ['skillWorkers', 'SKILL_WORKERS', 'skills reconciled at once (16)'],
   'compute-workers': ['computeWorkers', 'COMPUTE_WORKERS', 'threads for large packages (1)'],
+  sweep: ['sweep.enabled', 'SWEEP', 'delete what no Skill names from bucket and registry (true)'],
+  'sweep-grace-hours': ['sweep.graceHours', 'SWEEP_GRACE_HOURS', 'how long that stays after it is named no more (24)'],
+  'sweep-interval-hours': ['sweep.intervalHours', 'SWEEP_INTERVAL_HOURS', 'time between two sweeps, and two heals (6)'],
   'leader-election': ['leaderElection', 'LEADER_ELECTION', 'take a Lease before working (true)'],
   'metrics-address': ['metricsAddress', 'METRICS_ADDRESS', 'host:port of /metrics, /healthz, /readyz (:8080)'],
   'log-level': ['logLevel', 'LOG_LEVEL', 'trace, debug, info, warn, error or silent (info)'],

@@ -23,6 +23,7 @@ import { tasks } from './worker.ts';
 
 const LEASE = 'skill-operator';
 const MIB = 1024 * 1024;
+const HOUR_MS = 3_600_000;
 
 /** The worker module beside this one: a source file, or in a bundle the second bundle. */
 const WORKER = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url);
@@ -91,7 +92,10 @@ class Operator {
     const api = this.#client('controller', leader && (() => leader.check()));
     const installation = config.installation ?? (await installationId(api, config.operatorNamespace, signal));
     const store = this.#objectStore();
-    const packages = new PackageStore(store, keySpace(config.store.prefix, installation));
+    const space = keySpace(config.store.prefix, installation);
+    const packages = new PackageStore(store, space);
+    const engines = this.#engines(api);
+    const { graceHours, intervalHours, enabled } = config.sweep;
     const trees = new GitTreeSource({
       dir: config.mirrorDir,
       clock,
@@ -104,7 +108,12 @@ class Operator {
       this.#manager = new Manager({
         api,
         packages,
-        byo: this.#byo(api, installation, store),
+        byo: this.#byo(api, installation, store, engines),
+        store,
+        space,
+        operatorNamespace: config.operatorNamespace,
+        engines: Object.fromEntries(Object.entries(engines).map(([name, { engine }]) => [name, engine])),
+        upkeep: { sweep: enabled, graceMs: graceHours * HOUR_MS, intervalMs: intervalHours * HOUR_MS },
         trees,
         compute,
         settings: { tier1: config.tier1 },
@@ -128,15 +137,26 @@ class Operator {
     return this.#store;
   }
 
+  /** The engines that the settings name; without builds they only answer for platform templates. */
+  #engines(api: KubeClient): ByoOptions['engines'] {
+    const { build, engines, operatorNamespace: namespace } = this.#config;
+    return enginesOf(engines, build?.registry.host ?? '', { api, namespace, clock });
+  }
+
   /** Builds and engines, where the settings name them. */
-  #byo(api: KubeClient, installation: string, store: S3ObjectStore): ByoOptions | undefined {
-    const { build, engines, operatorNamespace, store: s3 } = this.#config;
+  #byo(
+    api: KubeClient,
+    installation: string,
+    store: S3ObjectStore,
+    engines: ByoOptions['engines'],
+  ): ByoOptions | undefined {
+    const { build, operatorNamespace, store: s3 } = this.#config;
     if (!build) return undefined;
     const home = { api, namespace: operatorNamespace, clock };
     return {
       settings: buildSettings(build, installation),
       registry: registryOf(build, home),
-      engines: enginesOf(engines, build.registry.host, home),
+      engines,
       store,
       space: keySpace(s3.prefix, installation),
       operatorNamespace,

@@ -11,7 +11,22 @@ export interface Metrics {
   gitRequest(op: string): void;
   /** Requests to the store since start, by operation. */
   storeRequests(counts: Readonly<Record<string, number>>): void;
+  /** What heal, sweep and ledger found or did. */
+  upkeep(action: UpkeepAction, count: number): void;
+  /** Whether a block stands that a person has to lift. */
+  blocked(block: string, stands: boolean): void;
 }
+
+/** The steps of heal, sweep and ledger that are counted. */
+export type UpkeepAction =
+  | 'marked'
+  | 'unmarked'
+  | 'package_deleted'
+  | 'image_deleted'
+  | 'package_missing'
+  | 'template_lost'
+  | 'ledger_removed'
+  | 'ledger_failed';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
@@ -57,6 +72,18 @@ export function createMetrics(): Metrics {
     labelNames: ['operation'],
     registers,
   });
+  const upkeep = new Counter({
+    name: 'skill_operator_upkeep_total',
+    help: 'What heal, sweep and ledger found or did, by action.',
+    labelNames: ['action'],
+    registers,
+  });
+  const blocked = new Gauge({
+    name: 'skill_operator_blocked',
+    help: 'Whether heal or sweep waits for a person, by block.',
+    labelNames: ['block'],
+    registers,
+  });
   return {
     render: () => registry.metrics(),
     reconcile: (controller, result, took) => {
@@ -66,6 +93,8 @@ export function createMetrics(): Metrics {
     queueDepth: (name, value) => depth.set({ name }, value),
     kubeRequest: (method, code) => kube.inc({ method, code }),
     gitRequest: (operation) => git.inc({ operation }),
+    upkeep: (action, count) => upkeep.inc({ action }, count),
+    blocked: (block, stands) => blocked.set({ block }, stands ? 1 : 0),
     storeRequests: (counts) => {
       store.reset();
       for (const [operation, count] of Object.entries(counts)) store.inc({ operation }, count);

@@ -75,6 +75,8 @@ export const REASONS = {
   StoreAnonymousWrites: 'The bucket lets everybody write.',
   StoreCorrupt: 'A stored object does not have the digest that its name promises.',
   StoreConfigInvalid: 'The store endpoint or bucket in the configuration cannot be used.',
+  SweepBlocked: 'The sweep would delete so much at once that it waits for a person.',
+  StoreSuspect: 'So many packages are missing in the bucket that nothing is stored again until a person has looked.',
 
   // Engines
   EngineNotConfigured: 'The skill needs a sandbox engine that this installation has not configured.',
@@ -92,6 +94,7 @@ export const REASONS = {
   TemplateNotFound: 'The sandbox engine does not know the template id.',
   TemplateInUse: 'The template cannot be removed while sandboxes or a build use it.',
   TemplateForeign: 'The template at the engine does not carry the name of this Skill and is left alone.',
+  EngineSuspect: 'The engine lost so many templates that none is registered again until a person has looked.',
 
   // Image builds
   BuildConfigInvalid: 'The build settings of this installation cannot be used.',

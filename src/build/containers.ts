@@ -9,13 +9,16 @@ export const STEPS = ['fetch', 'build', 'push'] as const;
 /** One of the containers. */
 export type Step = (typeof STEPS)[number];
 
-/** User of the push container; it reads what root left and writes its own volume. */
-const PUSH_USER = 65_532;
-
 /** Capabilities without which RUN, USER and COPY --chown do not work; Pod Security `baseline` allows them all. */
 const BUILD_CAPABILITIES = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'SETGID', 'SETUID', 'SETFCAP', 'KILL'];
 
+/**
+ * Root without a single capability, for the two steps of our own: COPY keeps the owner of the context's files, and in an image they
+ * belong to root; and Kaniko leaves layers that their owner alone may read.
+ */
 const LOCKED: SecurityContext = {
+  runAsUser: 0,
+  runAsGroup: 0,
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
   capabilities: { drop: ['ALL'] },
@@ -67,8 +70,7 @@ export function fetchContainer(input: BuildInput, settings: BuildSettings): Cont
       ...proxyArguments(settings),
     ],
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    // Root without a single capability: COPY keeps the owner of the context's files, and in an image they belong to root.
-    securityContext: { ...LOCKED, runAsUser: 0, runAsGroup: 0 },
+    securityContext: LOCKED,
     resources: resourcesOf(settings.resources.fetch),
     volumeMounts: [
       { name: 'urls', mountPath: PATHS.urls, readOnly: true },
@@ -126,7 +128,7 @@ export function pushContainer(image: string, settings: BuildSettings): Container
       ...proxyArguments(settings),
     ],
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    securityContext: { ...LOCKED, runAsNonRoot: true, runAsUser: PUSH_USER, runAsGroup: PUSH_USER },
+    securityContext: LOCKED,
     resources: resourcesOf(settings.resources.push),
     volumeMounts: [
       { name: 'image', mountPath: PATHS.layout, readOnly: true },

@@ -11,13 +11,33 @@ const MAX_CLAUSE = 500;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal control sequences are what this is about.
 const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]*[0-~])?/g;
 
+const LOGFMT = /^time="[^"]*" level=(\w+) msg=(?:"((?:[^"\\]|\\.)*)"|(\S+))$/;
+const TIMED = /^(TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[\d+\]\s*(.*)$/;
+const LEVELS: Readonly<Record<string, string>> = {
+  TRAC: 'trace',
+  DEBU: 'debug',
+  INFO: 'info',
+  WARN: 'warning',
+  ERRO: 'error',
+  FATA: 'fatal',
+  PANI: 'panic',
+};
+
+/** What Kaniko says, without time and quotes: `[info] Retrieving image`. It logs in one of two forms, with and without a terminal. */
+function spoken(line: string): string {
+  const [, level, quoted, bare] = LOGFMT.exec(line) ?? [];
+  if (level !== undefined) return `[${level}] ${bare ?? (quoted ?? '').replaceAll(/\\(.)/g, '$1')}`;
+  const [, short, text] = TIMED.exec(line) ?? [];
+  return short === undefined ? line : `[${LEVELS[short]}] ${text}`;
+}
+
 /** Lines as a terminal would leave them: no control sequences, and of a line that was overwritten the last text. */
 function plainLines(text: string): string[] {
   return redact(text)
     .replaceAll(ESCAPES, '')
     .split(/\r?\n/)
     .map((line) => line.slice(line.lastIndexOf('\r') + 1))
-    .map((line) => line.replaceAll(/[^\P{C}\t]/gu, '').trimEnd())
+    .map((line) => spoken(line.replaceAll(/[^\P{C}\t]/gu, '').trimEnd()))
     .filter((line) => line !== '');
 }
 
@@ -48,8 +68,7 @@ export function logTail(text: string, max = LOG_TAIL_BYTES): string {
   return kept.join('\n');
 }
 
-/** `INFO[0012] ` in front of what Kaniko says. */
-const LEVEL = /^(?:TRAC|DEBU|INFO|WARN|ERRO|FATA|PANI)\[\d+\]\s*/;
+const LEVEL = /^\[\w+\] /;
 const FINAL = /^error (?:building image|pushing image|checking push permissions|resolving [a-z ]+|changing to root)/i;
 /** Says nothing that the reader of a failed build does not know. */
 const PREAMBLE = /^error building image: (?:error building stage: )?/i;
@@ -64,7 +83,7 @@ export function lastError(text: string): string {
 /** What Kaniko said that it ignores in the Dockerfile: it builds on, but something else than Docker would. At most five texts. */
 export function ignoredSyntax(text: string): string[] {
   const found = plainLines(text)
-    .map((line) => /^WARN\[\d+\]\s*(?:#\d+ )?(kaniko does not support .*)$/i.exec(line)?.[1])
+    .map((line) => /^\[warning\] (?:#\d+ )?(kaniko does not support .*)$/i.exec(line)?.[1])
     .filter((warning) => warning !== undefined);
   return [...new Set(found)].slice(0, MAX_WARNINGS).map((warning) => shortened(warning));
 }

@@ -69,7 +69,7 @@ function volumesOf(name: string, settings: BuildSettings): Volume[] {
             secret: {
               secretName: registry.pushSecret,
               items: [{ key: '.dockerconfigjson', path: 'config.json' }],
-              defaultMode: 0o444,
+              defaultMode: 0o400,
             },
           },
         ]

@@ -4,9 +4,11 @@ import { JOBS, MARKETPLACE_SOURCES, SKILLS } from '../api/resources.ts';
 import type { Skill } from '../api/skill.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Compute } from '../base/compute.ts';
+import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { BUILD_ANNOTATIONS, BUILD_LABELS } from '../build/names.ts';
+import type { SandboxEngine } from '../engine/port.ts';
 import { Controller, type ControllerOptions, type Outcome } from '../kube/controller.ts';
 import { EventRecorder } from '../kube/events.ts';
 import { Reflector } from '../kube/reflector.ts';
@@ -15,21 +17,26 @@ import type { Scope } from '../kube/scope.ts';
 import { Cache } from '../kube/store.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { TreeSource } from '../marketplace/port.ts';
+import type { Engine } from '../protocol/types.ts';
+import type { KeySpace } from '../store/keys.ts';
 import type { PackageStore } from '../store/packages.ts';
+import type { ObjectStore } from '../store/port.ts';
 import { NO_HANDS } from './byo/hands.ts';
-import type { Hands } from './byo/port.ts';
 import { REGISTERING, registeringAt } from './byo/registrations.ts';
-import { type ByoOptions, byoHands } from './byo/setup.ts';
-import { BUILDING, type BuildSlots, isBuilding } from './byo/slots.ts';
+import { type Byo, type ByoOptions, byoHands } from './byo/setup.ts';
+import { BUILDING, isBuilding } from './byo/slots.ts';
 import { onSkillChange, onSourceChange } from './changes.ts';
 import { CredentialReader } from './credentials.ts';
+import { Health } from './health.ts';
 import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
 import { CountsController } from './marketplacesource/counts.ts';
+import { Pins } from './pins.ts';
 import { Remotes } from './remotes.ts';
 import { SkillController } from './skill/controller.ts';
 import { BY_NAME, nameKey } from './skill/names.ts';
 import type { SkillSettings } from './skill/settings.ts';
 import { trimSkill } from './skill/status.ts';
+import { Upkeep } from './sweep/upkeep.ts';
 
 /** The adapters and settings that the controllers run on. */
 export interface ManagerOptions {
@@ -39,6 +46,12 @@ export interface ManagerOptions {
   compute: Compute;
   /** Builds and engines; absent: skills that bring their own image wait. */
   byo?: ByoOptions | undefined;
+  /** Bucket and key space for heal and sweep. */
+  store: ObjectStore;
+  space: KeySpace;
+  operatorNamespace: string;
+  engines: Readonly<Partial<Record<Engine, SandboxEngine>>>;
+  upkeep: { sweep: boolean; graceMs: number; intervalMs: number };
   settings: SkillSettings;
   scope: Scope;
   workers: { source: number; skill: number };
@@ -57,10 +70,13 @@ export class Manager {
   readonly #sources: Cache<MarketplaceSource>;
   readonly #skills: Cache<Skill>;
   readonly #remotes: Remotes;
-  readonly #byo: { hands: Hands; slots: BuildSlots } | undefined;
+  readonly #byo: Byo | undefined;
+  readonly #health = new Health();
+  readonly #pins: Pins;
+  readonly #upkeep: Upkeep;
   readonly #watches: { source: Reflector<MarketplaceSource>; skill: Reflector<Skill> };
   readonly #jobs: Reflector<KubeObject> | undefined;
-  readonly #recorders: { source: EventRecorder; skill: EventRecorder };
+  readonly #recorders: { source: EventRecorder; skill: EventRecorder; upkeep: EventRecorder };
   readonly #queues: { source: Controller; counts: Controller; skill: Controller };
 
   constructor(options: ManagerOptions) {
@@ -77,7 +93,14 @@ export class Manager {
       },
     });
     this.#remotes = new Remotes(new CredentialReader(options.api, options.clock), options.trees);
-    this.#recorders = { source: this.#recorder('source-controller'), skill: this.#recorder('skill-controller') };
+    this.#recorders = {
+      source: this.#recorder('source-controller'),
+      skill: this.#recorder('skill-controller'),
+      upkeep: this.#recorder('upkeep'),
+    };
+    // A sweep that does not see all Skills would delete what the others name.
+    const sweep = options.upkeep.sweep && Object.keys(options.scope).length === 0;
+    this.#pins = new Pins(sweep ? { remember: (thing) => thing.startsWith('packages/') } : {});
     this.#byo = options.byo && byoHands(options.byo, { ...options, skills: this.#skills, wake: this.#wake });
     const skill = this.#skillController();
     this.#watches = {
@@ -94,6 +117,7 @@ export class Manager {
     };
     this.#jobs = options.byo && this.#jobWatch(options.byo);
     this.#queues = this.#controllers(skill);
+    this.#upkeep = this.#makeUpkeep(sweep);
   }
 
   /** False when a watch has been silent for too long; for the liveness probe. */
@@ -106,12 +130,40 @@ export class Manager {
     const { source, skill } = this.#watches;
     const watching = [source.run(signal), skill.run(signal), this.#jobs?.run(signal)];
     await Promise.all([source.whenSynced(signal), skill.whenSynced(signal)]);
+    await this.#loadLedger(signal);
     this.#options.logger.info({ sources: this.#sources.size, skills: this.#skills.size }, 'caches are in sync');
     await Promise.all([
       ...watching,
       ...Object.values(this.#queues).map((queue) => queue.run(signal)),
       ...Object.values(this.#recorders).map((recorder) => recorder.run(signal)),
+      this.#upkeep.run(signal),
     ]);
+  }
+
+  /** No name may be used that an entry still holds; where it cannot be read now, the ledger's own loop goes on trying. */
+  async #loadLedger(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#byo?.ledger.load(signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#options.logger.warn(`the ledger could not be read yet: ${messageOf(error)}`);
+    }
+  }
+
+  #makeUpkeep(sweep: boolean): Upkeep {
+    const { byo, settings, upkeep } = this.#options;
+    return new Upkeep({
+      ...this.#options,
+      ...upkeep,
+      sweep,
+      tier1: settings.tier1,
+      skills: this.#skills,
+      health: this.#health,
+      pins: this.#pins,
+      byo: this.#byo && byo && { ...this.#byo, registry: byo.registry },
+      wake: this.#wake,
+      events: this.#recorders.upkeep,
+    });
   }
 
   /** Publishes how many keys wait. */
@@ -169,6 +221,8 @@ export class Manager {
       skills: this.#skills,
       remotes: this.#remotes,
       hands: this.#byo?.hands ?? NO_HANDS,
+      health: this.#health,
+      pins: this.#pins,
       events: this.#recorders.skill,
       wake: this.#wake,
     });

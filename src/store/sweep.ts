@@ -169,10 +169,6 @@ export interface ExpectedPackage {
 export function isStored({ things }: Inventory, { namespace, digest, hasDockerfile }: ExpectedPackage): boolean {
   const keys = things.get(packageThing(namespace, digest))?.keys;
   const tail = `${namespace}/${digest}`;
-  return (
-    keys !== undefined &&
-    keys.has(`packages/${tail}/manifest.json`) &&
-    keys.has(`packages/${tail}/package.tar`) &&
-    (!hasDockerfile || keys.has(`private/${tail}/Dockerfile`))
-  );
+  if (!keys?.has(`packages/${tail}/manifest.json`) || !keys.has(`packages/${tail}/package.tar`)) return false;
+  return !hasDockerfile || keys.has(`private/${tail}/Dockerfile`);
 }

@@ -1,7 +1,7 @@
 /** `make bench`: times and counts of the operator on real servers of this machine, against the targets of the design. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, tmpdir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,7 @@ import { warmUp } from './floor.ts';
 import { format, HEADER, type Row, summary, verdict } from './rows.ts';
 import { runScenarios, SCENARIOS, type ScenarioName } from './scenarios/index.ts';
 
+const DOCKERFILE = fileURLToPath(new URL('../../Dockerfile', import.meta.url));
 const BUILD = fileURLToPath(new URL('../../scripts/build.ts', import.meta.url));
 
 const USAGE = `Usage: make bench, or node test/bench/main.ts [options]
@@ -74,6 +75,13 @@ async function bundle(dir: string): Promise<string> {
   return join(dir, 'main.js');
 }
 
+/** The operator runs with what its image sets, which is what users get. */
+function nodeOptionsOfImage(): string {
+  const found = /^ENV .*\bNODE_OPTIONS=(\S+)/m.exec(readFileSync(DOCKERFILE, 'utf8'));
+  if (!found?.[1]) throw new Error('the Dockerfile sets no NODE_OPTIONS');
+  return found[1];
+}
+
 const machine = () => ({
   cpus: cpus().length,
   model: cpus()[0]?.model ?? 'unknown',
@@ -104,7 +112,7 @@ async function run({ wants, json, profileDir }: Options): Promise<void> {
         rows.push(row);
         console.log(format(row));
       };
-      const bench = { info, audit, program, profileDir, emit, say };
+      const bench = { info, audit, program, nodeOptions: nodeOptionsOfImage(), profileDir, emit, say };
       say('warming the servers up');
       await warmUp(bench);
       console.log(HEADER);

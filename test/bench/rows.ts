@@ -16,7 +16,7 @@ export const verdict = ({ value, target }: Row): 'ok' | 'MISS' | undefined =>
 const COLUMNS = [16, 46, 12, 12, 7, 4] as const;
 
 function quantity(value: number, unit: string): string {
-  const digits = Number.isInteger(value) ? 0 : Math.abs(value) < 1 ? 3 : Math.abs(value) < 100 ? 2 : 1;
+  const digits = Number.isInteger(value) ? 0 : Math.abs(value) < 10 ? 3 : Math.abs(value) < 100 ? 2 : 1;
   return `${value.toFixed(digits)}${unit === '' ? '' : ` ${unit}`}`;
 }
 
@@ -42,5 +42,5 @@ export function summary(rows: readonly Row[]): string {
   const judged = rows.filter((row) => verdict(row) !== undefined);
   const missed = judged.filter((row) => verdict(row) === 'MISS');
   const names = missed.map(({ scenario, measure }) => `${scenario}: ${measure}`);
-  return `${judged.length} targets, ${missed.length} MISS${names.length > 0 ? ` (${names.join('; ')})` : ''}`;
+  return `${judged.length} target${judged.length === 1 ? '' : 's'}, ${missed.length} MISS${names.length > 0 ? ` (${names.join('; ')})` : ''}`;
 }

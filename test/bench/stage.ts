@@ -16,6 +16,8 @@ export interface Bench {
   audit: AuditTail;
   /** The operator's bundle. */
   program: string;
+  /** NODE_OPTIONS of the image. */
+  nodeOptions: string;
   /** Where CPU profiles go; undefined: none are made. */
   profileDir: string | undefined;
   /** Prints a row of the result. */
@@ -40,9 +42,9 @@ export class Stage implements AsyncDisposable {
   }
 
   static async open(bench: Bench): Promise<Stage> {
-    const { info, program, profileDir } = bench;if (process.env.BX_OPTS) return new Stage(bench, await startOperator(info, { main: program, watchAll: true, env: JSON.parse(process.env.BX_OPTS) }));
-    const env: Record<string, string> =
-      profileDir === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDir}` };
+    const { info, program, nodeOptions, profileDir } = bench;
+    const profiling = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
+    const env = { NODE_OPTIONS: [nodeOptions, ...profiling].join(' ') };
     return new Stage(bench, await startOperator(info, { main: program, watchAll: true, env }));
   }
 

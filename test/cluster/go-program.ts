@@ -47,7 +47,7 @@ async function requireGo({ what, waysAround }: GoProgram, signal: AbortSignal): 
   checkGoVersion(stdout, what, waysAround);
 }
 
-async function build(program: GoProgram, dir: string, host: Host, signal: AbortSignal): Promise<void> {
+async function build(program: GoProgram, dir: string, host: Pick<Host, 'say'>, signal: AbortSignal): Promise<void> {
   await requireGo(program, signal);
   const { what, takes } = program;
   const began = performance.now();
@@ -77,7 +77,11 @@ async function build(program: GoProgram, dir: string, host: Host, signal: AbortS
 }
 
 /** Path of the program's binary; compiled first if need be. Versions, flags, sources and platform decide the cache entry. */
-export async function ensureGoProgram(program: GoProgram, host: Host, signal: AbortSignal): Promise<string> {
+export async function ensureGoProgram(
+  program: GoProgram,
+  host: Pick<Host, 'say'>,
+  signal: AbortSignal,
+): Promise<string> {
   const files = program.files.map((name) => readFileSync(join(HERE, program.folder, name)));
   const key = cacheKey(...program.flags, JSON.stringify(BUILD_ENV), process.platform, process.arch, ...files);
   const dir = await cached(

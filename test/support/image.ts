@@ -5,33 +5,30 @@
 import {
   cpSync,
   createReadStream,
+  existsSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  realpathSync,
   rmSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseDockerfile } from '../../src/protocol/dockerfile.ts';
 import { cached, cacheKey } from '../cluster/cache.ts';
 import { execOk } from '../cluster/exec.ts';
 import { type Entry, type ImageConfig, layerOf, writeImage } from '../cluster/node/image.ts';
-import { ensurePrograms } from '../cluster/packages.ts';
+import { debianRoot } from './debian-root.ts';
 
 /** Raised when an image comes out differently from the same parts. */
 const RECIPES = '1';
 const PACKAGES = ['ca-certificates', 'git', 'libnss-extrausers', 'libstdc++6', 'openssh-client', 'skopeo', 'tini'];
-const LEFT_OUT = ['/usr/share/doc/*', '/usr/share/man/*', '/usr/share/locale/*', '/usr/share/info/*'];
-const SOURCES = ['/etc/apt/sources.list', '/etc/apt/sources.list.d'];
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const INSTALL_MS = 15 * 60_000;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-
-/** The Dockerfile of the operator, and the folder that is the context of its build. */
-export const OPERATOR_CONTEXT = ROOT;
 
 /** Gets one line for every step that takes a while. */
 type Say = (line: string) => void;
@@ -42,6 +39,8 @@ export interface MadeImage {
   bytes: number;
   seconds: number;
 }
+
+const textOf = (file: string): string => readFileSync(file, 'utf8');
 
 async function layout(
   name: string,
@@ -83,52 +82,24 @@ function entriesOf(dir: string, prefix: string): Entry[] {
     });
 }
 
-/** The apt sources of this machine that serve its own release. */
-function sources(codename: string): string[] {
-  const [single = '', folder = ''] = SOURCES;
-  const files = [single, ...listed(folder).map((name) => join(folder, name))].filter((file) =>
-    /\.(?:list|sources)$/.test(file),
-  );
-  return files.filter((file) => new RegExp(`\\b${codename}\\b`).test(textOf(file)));
-}
-
-const listed = (dir: string): string[] => {
-  try {
-    return readdirSync(dir);
-  } catch {
-    return [];
+/** The folder of the npm on PATH; the pinned Node comes without one. */
+function npmFolder(): string {
+  for (const folder of (process.env.PATH ?? '').split(delimiter)) {
+    const program = join(folder, 'npm');
+    if (!existsSync(program)) continue;
+    const cli = realpathSync(program);
+    if (cli.endsWith(join('npm', 'bin', 'npm-cli.js'))) return dirname(dirname(cli));
   }
-};
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-async function debianRoot(target: string, say: Say, signal: AbortSignal): Promise<void> {
-  await ensurePrograms([{ probe: ['mmdebstrap', '--version'], debianPackage: 'mmdebstrap' }], say, signal);
-  const codename = /^VERSION_CODENAME=(\w+)$/m.exec(textOf('/etc/os-release'))?.[1] ?? '';
-  const options = [
-    '--quiet',
-    '--variant=minbase',
-    '--mode=root',
-    '--format=tar',
-    `--include=${PACKAGES.join(',')}`,
-    ...LEFT_OUT.map((path) => `--dpkgopt=path-exclude=${path}`),
-  ];
-  await execOk('mmdebstrap', [...options, codename, target, ...sources(codename)], { signal, timeoutMs: INSTALL_MS });
+  throw new Error('The image needs npm: install Node.js with npm, so that npm on PATH leads to npm-cli.js.');
 }
 
 /** Node of this machine's node_modules, and npm, where the official Node image has them. */
-async function nodeEntries(signal: AbortSignal): Promise<Entry[]> {
-  const modules = (await execOk('npm', ['root', '-g'], { signal })).trim();
+function nodeEntries(): Entry[] {
+  const npm = npmFolder();
   return [
     { path: 'usr/local/bin/node', file: process.execPath },
     { path: 'usr/local/lib/node_modules/npm/', folder: true },
-    ...entriesOf(join(modules, 'npm'), 'usr/local/lib/node_modules/npm'),
+    ...entriesOf(npm, 'usr/local/lib/node_modules/npm'),
     { path: 'usr/local/bin/npm', link: '../lib/node_modules/npm/bin/npm-cli.js' },
     { path: 'usr/local/bin/npx', link: '../lib/node_modules/npm/bin/npx-cli.js' },
   ];
@@ -136,13 +107,13 @@ async function nodeEntries(signal: AbortSignal): Promise<Entry[]> {
 
 /** Debian with the operator's programs and Node: an image that the Dockerfile takes as BASE. */
 export async function operatorBase(say: Say, signal: AbortSignal): Promise<string> {
-  const debian = await layout('debian', [...PACKAGES, ...LEFT_OUT], say, signal, async (dir, scratch) => {
+  const debian = await layout('debian', PACKAGES, say, signal, async (dir, scratch) => {
     const tar = join(scratch, 'root.tar');
-    await debianRoot(tar, say, signal);
+    await debianRoot(tar, PACKAGES, say, signal);
     await writeImage(dir, createReadStream(tar), { Env: [PATH] }, signal);
   });
   return await layout('node', [debian, process.version], say, signal, async (dir) => {
-    await writeImage(dir, layerOf(await nodeEntries(signal)), {}, signal, debian);
+    await writeImage(dir, layerOf(nodeEntries()), {}, signal, debian);
   });
 }
 
@@ -195,6 +166,19 @@ function appEntries(dist: string): Entry[] {
     { path: 'app/entrypoint', file: join(ROOT, 'scripts/image/entrypoint.sh') },
     { path: 'app/dist/', folder: true },
     ...entriesOf(dist, 'app/dist'),
+  ];
+}
+
+/** What the Dockerfile copies, and itself, below /context of a layer. */
+export function contextEntries(): Entry[] {
+  const files = ['Dockerfile', '.dockerignore', 'LICENSE', 'package.json', 'package-lock.json', 'tsconfig.json'];
+  return [
+    { path: 'context/', folder: true },
+    ...files.map((name): Entry => ({ path: `context/${name}`, file: join(ROOT, name), mode: 0o644 })),
+    ...['src', 'scripts'].flatMap((name): Entry[] => [
+      { path: `context/${name}/`, folder: true },
+      ...entriesOf(join(ROOT, name), `context/${name}`),
+    ]),
   ];
 }
 

@@ -7,12 +7,14 @@ import { condition, K8s, type K8sObject, parseObjects, refOf } from './k8s.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const CHART_NAMESPACE = 'skill-operator-system';
+const CHART_BUILDS = 'skill-operator-builds';
+const RULES = 'charts/skill-operator/rbac';
 const ACCOUNT = 'skill-operator';
 const TOKEN_SECONDS = 4 * 60 * 60;
 
-function readAll(folder: string): string {
+function readAll(folder: string, keep: (name: string) => boolean = () => true): string {
   const dir = join(ROOT, folder);
-  const files = readdirSync(dir).filter((name) => name.endsWith('.yaml'));
+  const files = readdirSync(dir).filter((name) => name.endsWith('.yaml') && keep(name));
   if (files.length === 0) throw new Error(`${folder} holds no YAML file`);
   return files
     .sort()
@@ -28,6 +30,9 @@ export async function installCrds(info: ClusterInfo): Promise<void> {
     await k8s.waitFor(refOf(crd), (object) => condition(object, 'Established')?.status === 'True');
   }
 }
+
+/** True for the files of the chart that are about the namespace of builds. */
+const isAboutBuilds = (file: string): boolean => file.startsWith('build-');
 
 /** The chart's own rules, moved to another namespace; cluster-wide bindings get a name of their own, so tests do not share one. */
 export function rulesFor(yaml: string, namespace: string): K8sObject[] {
@@ -54,7 +59,12 @@ export async function createOperatorAccount(info: ClusterInfo, namespace?: strin
   await using k8s = new K8s(info.kubeconfig);
   const home = namespace ?? (await k8s.createNamespace('operator'));
   await k8s.apply({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: ACCOUNT, namespace: home } });
-  await k8s.apply(rulesFor(readAll('charts/skill-operator/rbac'), home));
+  await k8s.apply(
+    rulesFor(
+      readAll(RULES, (file) => !isAboutBuilds(file)),
+      home,
+    ),
+  );
   const path = `/api/v1/namespaces/${home}/serviceaccounts/${ACCOUNT}/token`;
   const body = {
     apiVersion: 'authentication.k8s.io/v1',
@@ -65,6 +75,15 @@ export async function createOperatorAccount(info: ClusterInfo, namespace?: strin
   if (status !== 201) throw new Error(`no token for ${ACCOUNT} in ${home}: ${status} ${text.slice(0, 300)}`);
   const { token } = (JSON.parse(text) as { status: { token: string } }).status;
   return { kubeconfig: writeKubeconfig(info, home, k8s, token), namespace: home };
+}
+
+/** Gives an operator the rights that the chart ships for the namespace of builds, and that namespace its account for build pods. */
+export async function allowBuilds(info: ClusterInfo, { namespace }: OperatorAccount, builds: string): Promise<void> {
+  await using k8s = new K8s(info.kubeconfig);
+  // First the namespace of builds: the name of its Role is the same text.
+  await k8s.apply(
+    rulesFor(readAll(RULES, isAboutBuilds).replaceAll(`namespace: ${CHART_BUILDS}`, `namespace: ${builds}`), namespace),
+  );
 }
 
 function writeKubeconfig(info: ClusterInfo, namespace: string, k8s: K8s, token: string): string {

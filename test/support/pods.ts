@@ -8,8 +8,14 @@ interface PodRef {
 
 interface PodRequest extends PodRef {
   image: string;
-  command: readonly string[];
+  /** Default: the image's own entry point. */
+  command?: readonly string[];
   resources?: object;
+  /** More of the container, and of the pod around it. */
+  container?: object;
+  spec?: object;
+  /** Default: a minute. */
+  timeoutMs?: number;
 }
 
 /** What the API shows of a container. */
@@ -51,15 +57,15 @@ export async function waitForPod(
 
 /** Runs a command in a pod of one container to its end, whatever that is. */
 export async function runPod(k8s: K8s, request: PodRequest): Promise<{ pod: K8sObject; log: string }> {
-  const { name, namespace, ...container } = request;
+  const { name, namespace, container, spec, timeoutMs = POD_TIMEOUT_MS, ...main } = request;
   await k8s.apply({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, namespace },
-    spec: { restartPolicy: 'Never', containers: [{ name: 'main', ...container }] },
+    spec: { restartPolicy: 'Never', containers: [{ name: 'main', ...main, ...container }], ...spec },
   });
   const ended = (phase: string) => phase === 'Succeeded' || phase === 'Failed';
   const ref = { apiVersion: 'v1', kind: 'Pod', name, namespace };
-  const pod = await k8s.waitFor(ref, ({ status }) => ended(status?.phase), { timeoutMs: POD_TIMEOUT_MS });
+  const pod = await k8s.waitFor(ref, ({ status }) => ended(status?.phase), { timeoutMs });
   return { pod, log: await logsOf(k8s, { name, namespace }) };
 }

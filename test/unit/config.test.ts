@@ -42,6 +42,7 @@ describe('loadConfig', () => {
     expect(load()).toMatchInlineSnapshot(`
       {
         "computeWorkers": 1,
+        "engines": {},
         "leaderElection": true,
         "logLevel": "info",
         "metricsAddress": ":8080",
@@ -57,6 +58,11 @@ describe('loadConfig', () => {
           "prefix": "",
           "region": "us-east-1",
           "secretKey": "secret-key-of-the-test",
+        },
+        "sweep": {
+          "enabled": true,
+          "graceHours": 24,
+          "intervalHours": 6,
         },
         "tier1": {
           "cubesandbox::node": "cube-tpl-node",
@@ -95,6 +101,8 @@ describe('loadConfig', () => {
     ['--metrics-address=[::1]:80', { metricsAddress: '[::1]:80' }],
     ['--compute-workers=0', { computeWorkers: 0 }],
     ['--installation=prod-1', { installation: 'prod-1' }],
+    ['--sweep=false', { sweep: { enabled: false, graceHours: 24 } }],
+    ['--sweep-grace-hours=0.5', { sweep: { enabled: true, graceHours: 0.5, intervalHours: 6 } }],
   ])('takes %s', (argument, expected) => {
     expect(load([argument])).toMatchObject(expected);
   });
@@ -117,6 +125,29 @@ describe('loadConfig', () => {
 
   it('takes the secret key from the environment alone: there is no flag for it', () => {
     expect(failure(() => load(['--store-secret-key=x']))).toContain("Unknown option '--store-secret-key'");
+  });
+});
+
+describe('the grace of the sweep', () => {
+  const build = {
+    namespace: 'builds',
+    operatorImage: 'registry.example/operator:1',
+    builderImage: `registry.example/kaniko@sha256:${'a'.repeat(64)}`,
+    registry: { host: 'registry.example' },
+    deadlines: { pendingSeconds: 1_800, activeSeconds: 5_400 },
+  };
+  const store = { endpoint: 'http://s3:9000', bucket: 'skills', accessKey: 'a', secretKey: 'a-long-secret-key' };
+  const read = (graceHours: number, more: object = {}) => parseConfig({ store, sweep: { graceHours }, ...more });
+
+  it('is above the longest build, or the setting is refused by name', () => {
+    expect(read(2.01, { build }).sweep.graceHours).toBe(2.01);
+    expect(failure(() => read(2, { build }))).toContain(
+      'sweep.graceHours: must be above the longest build, 7200 s by build.deadlines; raise it above 2.00',
+    );
+  });
+  it('is free where nothing is built or nothing swept', () => {
+    expect(read(0).sweep.graceHours).toBe(0);
+    expect(parseConfig({ store, build, sweep: { graceHours: 0, enabled: false } }).sweep.enabled).toBe(false);
   });
 });
 
@@ -213,6 +244,9 @@ it('--help lists every setting with its variable', () => {
       --source-workers         sources reconciled at once (4)  [SKILL_OPERATOR_SOURCE_WORKERS]
       --skill-workers          skills reconciled at once (16)  [SKILL_OPERATOR_SKILL_WORKERS]
       --compute-workers        threads for large packages (1)  [SKILL_OPERATOR_COMPUTE_WORKERS]
+      --sweep                  delete what no Skill names from bucket and registry (true)  [SKILL_OPERATOR_SWEEP]
+      --sweep-grace-hours      how long that stays after it is named no more (24)  [SKILL_OPERATOR_SWEEP_GRACE_HOURS]
+      --sweep-interval-hours   time between two sweeps, and two heals (6)  [SKILL_OPERATOR_SWEEP_INTERVAL_HOURS]
       --leader-election        take a Lease before working (true)  [SKILL_OPERATOR_LEADER_ELECTION]
       --metrics-address        host:port of /metrics, /healthz, /readyz (:8080)  [SKILL_OPERATOR_METRICS_ADDRESS]
       --log-level              trace, debug, info, warn, error or silent (info)  [SKILL_OPERATOR_LOG_LEVEL]

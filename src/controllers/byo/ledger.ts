@@ -42,13 +42,6 @@ export function ledgerEntry(
   return { namespace, skill, uid, bareName, engine, digest, templateID, image, settings, why };
 }
 
-/** Every image that entries still have to remove, by full name, and what each entry keeps its Skill from building. */
-export interface LedgerView {
-  images(): ReadonlySet<string>;
-  /** Digests of a Skill whose image or template an entry still holds. */
-  digestsOf(namespace: string, skill: string): string[];
-}
-
 /** What the ledger needs of the API. */
 type LedgerApi = Pick<KubeClient, 'patch' | 'delete' | 'listPage'>;
 
@@ -59,7 +52,7 @@ interface EntryMap extends KubeObject {
 const PAGE = 500;
 
 /** Entries in ConfigMaps of the operator's namespace: one each, so that no write can lose another's. A copy in memory answers questions. */
-export class Ledger implements LedgerView {
+export class Ledger {
   readonly #api: LedgerApi;
   readonly #namespace: string;
   readonly #entries = new Map<string, LedgerEntry>();
@@ -102,10 +95,12 @@ export class Ledger implements LedgerView {
     return this.#entries;
   }
 
+  /** Every image that an entry still has to remove, by its full name. */
   images(): ReadonlySet<string> {
     return new Set([...this.#entries.values()].flatMap(({ image }) => (image === undefined ? [] : [image])));
   }
 
+  /** Digests of a Skill whose image or template an entry still holds. */
   digestsOf(namespace: string, skill: string): string[] {
     const own = [...this.#entries.values()].filter((entry) => entry.namespace === namespace && entry.skill === skill);
     return own.map(({ digest }) => digest);

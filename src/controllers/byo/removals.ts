@@ -66,9 +66,14 @@ export class Removals {
 
   /**
    * Removes what a version left outside the cluster, after the engine's name and the repository proved to be its owner's.
-   * Errors: Stalled for what is somebody else's, EngineNotConfigured, and those of engine, store and registry.
+   * `keepImage`: the image only proves whose the template is, and stays. Errors: Stalled for what is somebody else's, EngineNotConfigured, and those of engine, store and registry.
    */
-  async remove(owner: VersionOwner, entry: Removable, signal: AbortSignal): Promise<void> {
+  async remove(
+    owner: VersionOwner,
+    entry: Removable,
+    signal: AbortSignal,
+    options: { keepImage?: boolean } = {},
+  ): Promise<void> {
     const { templateID, image } = entry;
     const setup = this.#deps.registrations.setupOf(entry.engine);
     if (templateID) {
@@ -78,7 +83,7 @@ export class Removals {
         throw new PolicyError('Stalled', 'TemplateForeign', `template ${templateID} has no image to prove it by`);
       await setup.engine.delete(ref, signal);
     }
-    if (image) await this.#removeImage(owner, entry, image, signal);
+    if (image && !options.keepImage) await this.#removeImage(owner, entry, image, signal);
   }
 
   async #removeImage(

@@ -6,6 +6,7 @@ import { MARKETPLACE_SOURCES } from '../../api/resources.ts';
 import type { Skill } from '../../api/skill.ts';
 import { type Clock, rfc3339 } from '../../base/clock.ts';
 import { type PolicyError, stalled } from '../../base/errors.ts';
+import { inSlices } from '../../base/slices.ts';
 import type { Writer } from '../../kube/apply.ts';
 import type { EventInput } from '../../kube/events.ts';
 import type { Key, KubeApi, KubeObject, ReconcileResult, Store } from '../../kube/types.ts';
@@ -124,7 +125,7 @@ export class SourceController {
     const resolved = await this.#deps.trees.resolve(remote, source.spec.ref ?? {}, signal);
     pass.observedSpec = observedSpecOf(source);
     const allowed = isAllowed(source, resolved);
-    if (isUnchanged(pass, resolved, allowed)) {
+    if (await isUnchanged(pass, resolved, allowed, signal)) {
       pass.fetched = resolved.revision;
       pass.applied = children.filter((child) => !child.metadata.deletionTimestamp).length;
       pass.blocked = conditionOf(source, 'PruneBlocked')?.message;
@@ -145,7 +146,8 @@ export class SourceController {
     signal: AbortSignal,
   ): Promise<void> {
     const { source, children } = pass;
-    const plan = planSkills({ source, children, found: found.skills, commit: resolved.commit, pruneAllowed: allowed });
+    const input = { source, children, found: found.skills, commit: resolved.commit, pruneAllowed: allowed };
+    const plan = await inSlices(planSkills(input), signal);
     const clashes = await this.#write(source, plan, signal);
     const known = new Set(children.map((child) => child.spec.path));
     // A directory that lost its SKILL.md while its Skill exists is that Skill's matter: it says so in its own status.
@@ -220,14 +222,14 @@ function isAllowed(source: MarketplaceSource, resolved: Resolved): boolean {
 }
 
 /** Nothing to do: same revision, same spec, and every Skill as the last pass left it. */
-function isUnchanged(pass: Pass, resolved: Resolved, allowed: boolean): boolean {
+async function isUnchanged(pass: Pass, resolved: Resolved, allowed: boolean, signal: AbortSignal): Promise<boolean> {
   const { source, children, observedSpec } = pass;
   const { status } = source;
   if (allowed && conditionOf(source, 'PruneBlocked')) return false;
   return (
     status?.revision === resolved.revision &&
     status.observedSpec === observedSpec &&
-    status.inventory === liveInventory(source, children)
+    status.inventory === (await inSlices(liveInventory(source, children), signal))
   );
 }
 

@@ -3,6 +3,7 @@ import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/labels.ts';
 import type { MarketplaceSource } from '../../api/marketplacesource.ts';
 import { labelValue, skillDirectory, skillObjectName } from '../../api/names.ts';
 import type { Skill } from '../../api/skill.ts';
+import { paced, type Steps } from '../../base/slices.ts';
 import type { DiscoveredSkill } from '../../marketplace/discover.ts';
 import { hashOf } from '../hash.ts';
 import { baseLabels, fingerprintOf, type OwnedFields, Ownership } from './owned.ts';
@@ -31,13 +32,13 @@ const inventoryOf = (entries: Iterable<readonly [string, string]>): string =>
   hashOf([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** Inventory of the live Skills as the cache shows them; equal to status.inventory when nobody changed a thing. */
-export function liveInventory(source: MarketplaceSource, children: Skill[]): string {
+export function* liveInventory(source: MarketplaceSource, children: Skill[]): Steps<string> {
   const ownership = new Ownership(source);
-  return inventoryOf(
-    children
-      .filter((child) => !child.metadata.deletionTimestamp)
-      .map((child) => [child.metadata.name, ownership.fingerprint(child)]),
-  );
+  const entries: [string, string][] = [];
+  yield* paced(children, (child) => {
+    if (!child.metadata.deletionTimestamp) entries.push([child.metadata.name, ownership.fingerprint(child)]);
+  });
+  return inventoryOf(entries);
 }
 
 /** Hash of the parts of the spec that decide what a pass does, and of the pass's own rules; behind the dot which fields it owns. */
@@ -52,9 +53,9 @@ const isReshaped = ({ status }: MarketplaceSource, ownership: Ownership): boolea
 
 /** The Skill object of one directory; keeps the recorded commit while the tree is the same, so that the object does not move. */
 function desire(
-  source: MarketplaceSource,
+  { source, commit }: PlanInput,
+  base: Record<string, string>,
   found: DiscoveredSkill,
-  commit: string,
   now: Skill | undefined,
 ): DesiredSkill {
   const template = source.spec.skillTemplate;
@@ -70,7 +71,7 @@ function desire(
       ...(template?.deletionPolicy ? { deletionPolicy: template.deletionPolicy } : {}),
       ...(template?.versionHistoryLimit === undefined ? {} : { versionHistoryLimit: template.versionHistoryLimit }),
     },
-    labels: { ...baseLabels(source), [LABELS.plugin]: labelValue(found.plugin) },
+    labels: { ...base, [LABELS.plugin]: labelValue(found.plugin) },
   };
 }
 
@@ -118,34 +119,38 @@ const pruneBlocked = (source: MarketplaceSource, vanished: number, total: number
 };
 
 /** The Skills that the commit asks for, by object name. A directory without SKILL.md only keeps a Skill that exists. */
-function wantedSkills(input: PlanInput, live: Map<string, Skill>): Map<string, DesiredSkill> {
+function* wantedSkills(input: PlanInput, live: Map<string, Skill>): Steps<Map<string, DesiredSkill>> {
   const wanted = new Map<string, DesiredSkill>();
-  for (const item of input.found) {
+  const base = baseLabels(input.source);
+  yield* paced(input.found, (item) => {
     const name = skillObjectName(input.source.metadata.name, item.plugin, item.skill);
     const now = live.get(name);
-    if (item.hasSkillMd || now) wanted.set(name, desire(input.source, item, input.commit, now));
-  }
+    if (item.hasSkillMd || now) wanted.set(name, desire(input, base, item, now));
+  });
   return wanted;
 }
 
-/** Decides what becomes of the Skills of a source at a commit. `found` must be a complete listing (I14). */
-export function planSkills(input: PlanInput): Plan {
+/** Decides what becomes of the Skills of a source at a commit, in slices (I8). `found` must be a complete listing (I14). */
+export function* planSkills(input: PlanInput): Steps<Plan> {
   const { source } = input;
   const live = new Map(
     input.children.filter((child) => !child.metadata.deletionTimestamp).map((child) => [child.metadata.name, child]),
   );
   const ownership = new Ownership(source);
-  const wanted = wantedSkills(input, live);
+  const wanted = yield* wantedSkills(input, live);
   const vanished = [...live.values()].filter((child) => !wanted.has(child.metadata.name));
   const { handovers, settled, gone } = sortVanished(vanished, wanted, live);
   const keep = source.spec.prune?.policy === 'Keep';
   const blocked = !keep && !input.pruneAllowed && pruneBlocked(source, gone.length, live.size);
   const entries = [...wanted.values(), ...handoversOf(handovers, live, ownership)];
-  const remaining = new Map(entries.map((skill) => [skill.name, fingerprintOf(skill)]));
+  const remaining = new Map<string, string>();
+  const apply: DesiredSkill[] = [];
   const reshaped = isReshaped(source, ownership);
-  const apply = entries.filter((skill) => {
+  yield* paced(entries, (skill) => {
+    const fingerprint = fingerprintOf(skill);
+    remaining.set(skill.name, fingerprint);
     const now = live.get(skill.name);
-    return !now || reshaped || ownership.fingerprint(now) !== remaining.get(skill.name);
+    if (!now || reshaped || ownership.fingerprint(now) !== fingerprint) apply.push(skill);
   });
   const stay = keep ? [...settled, ...gone] : blocked ? gone : [];
   for (const child of stay) remaining.set(child.metadata.name, ownership.fingerprint(child));

@@ -6,10 +6,16 @@ import { type Key, keyOf, type Store } from '../../kube/types.ts';
 import { tierOf } from '../../lifecycle/slots.ts';
 import type { KeySpace } from '../../store/keys.ts';
 import type { ObjectStore } from '../../store/port.ts';
-import { type ExpectedPackage, isStored, isSuspicious, packageThing, type Thing } from '../../store/sweep.ts';
+import {
+  type ExpectedPackage,
+  type Inventory,
+  isStored,
+  isSuspicious,
+  packageThing,
+  type Thing,
+} from '../../store/sweep.ts';
 import type { Health } from '../health.ts';
 import { readInventory } from './inventory.ts';
-import { versionsOf } from './references.ts';
 import type { OperatorState } from './state.ts';
 
 /** What healing the store works with. */
@@ -26,26 +32,35 @@ export interface StoreHealDeps {
 }
 
 /** A package that statuses name, and whose they are. */
-type Expected = ExpectedPackage & { keys: Key[] };
+type Expected = ExpectedPackage & {
+  /** Skills that serve it or are about to. */
+  keys: Key[];
+};
 
-/** Every package that the statuses of the cache name. */
+/** A Skill that says that the package of its served version is lost: it has been tried. */
+const saysLost = ({ status }: Skill): boolean =>
+  status?.conditions?.some(({ type, reason }) => type === 'Serving' && reason === 'PackageLost') ?? false;
+
+/** Every package that the statuses of the cache name. What is being removed is missed by nobody. */
 export function expectedPackages(skills: readonly Skill[]): Map<Thing, Expected> {
   const expected = new Map<Thing, Expected>();
   for (const skill of skills) {
     const { namespace = '' } = skill.metadata;
-    for (const { digest, runtime } of versionsOf(skill)) {
+    const { served, candidate, retired = [] } = skill.status ?? {};
+    const kept = retired.filter(({ state }) => state === 'Kept');
+    const tried = saysLost(skill) ? served : undefined;
+    for (const version of [served, candidate, ...kept]) {
+      if (!version) continue;
+      const { digest, runtime } = version;
       const thing = packageThing(namespace, digest);
       const known = expected.get(thing) ?? { namespace, digest, hasDockerfile: tierOf(runtime) === 2, keys: [] };
-      known.keys.push(keyOf(skill));
+      // A version that was replaced can only be stored again when Git returns to it; its pass does that.
+      if ((version === served || version === candidate) && version !== tried) known.keys.push(keyOf(skill));
       expected.set(thing, known);
     }
   }
   return expected;
 }
-
-/** A Skill that says that its package is lost. */
-const saysLost = ({ status }: Skill): boolean =>
-  status?.conditions?.some(({ type, reason }) => type === 'Serving' && reason === 'PackageLost') ?? false;
 
 /**
  * Compares the bucket with the statuses by one paged list and lets those Skills verify their package whose package is not there: the
@@ -69,11 +84,21 @@ export class StoreHeal {
     // What was dropped from a status meanwhile is missed by nobody.
     const still = expectedPackages(skills.list());
     const missing = [...expected].filter(([thing, one]) => still.has(thing) && !isStored(inventory, one));
+    // Nobody knows yet whether this is the right bucket: until that is clear no pass may take a package for lost.
+    health.setLost([]);
+    const urgent = missing.filter(([, { keys }]) => keys.length > 0);
+    if (urgent.length > 0) metrics.upkeep('package_missing', urgent.length);
+    if (await this.#judge(urgent, expected.size, signal)) return true;
     health.setLost(missing.map(([thing]) => thing));
-    if (missing.length > 0) metrics.upkeep('package_missing', missing.length);
-    const blocked = await this.#judge(missing, expected.size, signal);
-    if (!blocked) this.#wake(missing.flatMap(([, { keys }]) => keys));
-    return blocked;
+    const back = skills.list().filter((skill) => saysLost(skill) && this.#hasServed(skill, inventory));
+    this.#wake([...urgent.flatMap(([, { keys }]) => keys), ...back.map(keyOf)]);
+    return false;
+  }
+
+  #hasServed({ metadata, status }: Skill, inventory: Inventory): boolean {
+    const { namespace = '' } = metadata;
+    const { digest = '', runtime = '' } = status?.served ?? {};
+    return isStored(inventory, { namespace, digest, hasDockerfile: tierOf(runtime) === 2 });
   }
 
   async #judge(missing: [Thing, Expected][], total: number, signal: AbortSignal): Promise<boolean> {
@@ -87,17 +112,15 @@ export class StoreHeal {
     return false;
   }
 
-  /** Those that miss something, and those that say so although nothing is missing any more. */
+  /** Those that miss something, and those that say so although it is there. */
   #wake(keys: readonly Key[]): void {
     const { skills, health, wake, logger } = this.#deps;
-    const lost = new Set(keys);
-    for (const skill of skills.list()) if (saysLost(skill)) lost.add(keyOf(skill));
-    for (const key of lost) {
-      if (skills.get(key)?.spec.suspend) continue;
+    const awake = [...new Set(keys)].filter((key) => !skills.get(key)?.spec.suspend);
+    for (const key of awake) {
       health.requestVerify(key);
       wake(key);
     }
-    if (lost.size > 0)
-      logger.info({ skills: lost.size }, 'packages are not in the bucket; they are stored again from Git');
+    if (awake.length > 0)
+      logger.info({ skills: awake.length }, 'stored packages are verified, and stored again from Git');
   }
 }

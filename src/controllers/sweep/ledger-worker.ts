@@ -6,7 +6,7 @@ import type { Key } from '../../kube/types.ts';
 import type { Ledger, LedgerEntry } from '../byo/ledger.ts';
 import type { Removals } from '../byo/removals.ts';
 import { type Pins, skillThing } from '../pins.ts';
-import { type Lister, liveReferences, type References, templateClaim } from './references.ts';
+import { type Lister, liveReferences, templateClaim } from './references.ts';
 
 /** What working off the ledger needs. */
 export interface LedgerWorkerDeps {
@@ -79,19 +79,12 @@ export class LedgerWorker {
 
   /** What a status names by now belongs to that Skill again and is left to it. */
   async #remove(entry: LedgerEntry, signal: AbortSignal): Promise<void> {
-    const { api, removals } = this.#deps;
-    const left = unclaimed(entry, await liveReferences(api, signal));
-    if (!left) return;
-    await removals.remove(entry, left, signal);
+    const { claims } = await liveReferences(this.#deps.api, signal);
+    const { engine, templateID, image, ...rest } = entry;
+    const removesTemplate = templateID !== undefined && !claims.has(templateClaim(engine, templateID));
+    const keepImage = image === undefined || claims.has(image);
+    if (!removesTemplate && keepImage) return;
+    const left = { ...rest, engine, templateID: removesTemplate ? templateID : undefined, image };
+    await this.#deps.removals.remove(entry, left, signal, { keepImage });
   }
-}
-
-/** What of an entry no status names; undefined: nothing. */
-function unclaimed(entry: LedgerEntry, { claims }: References): LedgerEntry | undefined {
-  const { engine, templateID, image, ...rest } = entry;
-  const template = templateID !== undefined && !claims.has(templateClaim(engine, templateID));
-  const owned = image !== undefined && !claims.has(image);
-  if (!template && !owned) return undefined;
-  // The image also proves that the template is the entry's own.
-  return { ...rest, engine, ...(template ? { templateID } : {}), ...(image === undefined ? {} : { image }) };
 }

@@ -19,12 +19,11 @@ function settings(run: Run): string {
   return `version = 2
 root = ${quoted('root')}
 state = ${JSON.stringify(STATE)}
-# Test nodes pull no image that they could do without, and run no other client.
-disabled_plugins = ["io.containerd.grpc.v1.diff-service", "io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs", "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs"]
 
 [grpc]
   address = ${JSON.stringify(CONTAINERD_SOCKET)}
 
+# By default a folder of the whole machine.
 [plugins."io.containerd.internal.v1.opt"]
   path = ${quoted('opt')}
 

@@ -35,6 +35,7 @@ function settings(run: Run, address: string, serving: { cert: string; key: strin
     enforceNodeAllocatable: [],
     // A full disk of this machine is no reason to end test pods or to remove the images that tests were given.
     evictionHard: {},
+    volumePluginDir: run.path(NAME, 'volume-plugins'),
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
     // Nobody serves names here. With an address configured, pods get no warning about that, and a lookup fails at once.
@@ -71,6 +72,8 @@ export const kubelet: Component = {
   },
   ready: async (run, signal) => {
     await using api = connect(run.path('kubeconfig'));
+    const health = await api.request('GET', `/api/v1/nodes/${NODE_NAME}/proxy/healthz`, { signal });
+    if (health.status !== 200) throw new Error(health.text);
     const { text } = await api.request('GET', `/api/v1/nodes/${NODE_NAME}`, { signal });
     const { status } = JSON.parse(text) as {
       status?: { conditions?: { type: string; status: string; message: string }[] };

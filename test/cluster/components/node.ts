@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Component, Run } from '../component.ts';
 import { exec, execOk } from '../exec.ts';
@@ -14,6 +15,15 @@ const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
 /** Folders that container programs use whatever they are told; on the node each is a folder of the run. */
 const OWN_FOLDERS = ['/var/lib', '/var/log'];
+/** What a kubelet wants of the kernel. These belong to the whole machine: on the node they are files that show what is wanted. */
+const KERNEL_SETTINGS = {
+  'kernel/keys/root_maxbytes': 25_000_000,
+  'kernel/keys/root_maxkeys': 1_000_000,
+  'kernel/panic': 10,
+  'kernel/panic_on_oops': 1,
+  'vm/overcommit_memory': 1,
+  'vm/panic_on_oom': 0,
+};
 
 async function waitForFirstProcess(run: Run, program: string, signal: AbortSignal): Promise<number> {
   const deadline = performance.now() + START_TIMEOUT_MS;
@@ -67,9 +77,17 @@ async function address(run: Run, network: NodeNetwork, signal: AbortSignal): Pro
 async function mountFolders(run: Run, signal: AbortSignal): Promise<void> {
   await execOnNode(run, signal, 'mount', '-t', 'tmpfs', 'tmpfs', '/run');
   for (const folder of OWN_FOLDERS) {
-    const own = run.path('node', folder);
+    const own = run.path(NODE, folder);
     mkdirSync(own, { recursive: true });
     await execOnNode(run, signal, 'mount', '--bind', own, folder);
+  }
+  for (const [setting, value] of Object.entries(KERNEL_SETTINGS)) {
+    const file = join('/proc/sys', setting);
+    if (!existsSync(file)) continue;
+    const own = run.path(NODE, file);
+    mkdirSync(dirname(own), { recursive: true });
+    writeFileSync(own, `${value}\n`);
+    await execOnNode(run, signal, 'mount', '--bind', own, file);
   }
   // As on any node: what is mounted for a pod later must show up in containers that asked for it.
   await execOnNode(run, signal, 'mount', '--make-rshared', '/');
@@ -117,6 +135,6 @@ export const node: Component = {
     await address(run, network, signal);
     run.network = network;
   },
-  ready: async () => true,
+  ready: async (run) => firstProcess(run, run.program('pause')) === run.node.firstPid,
   stop: (run) => run.processes.stop(NODE),
 };

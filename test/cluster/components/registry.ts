@@ -13,7 +13,7 @@ const REALM = 'test';
 const basic = (username: string, password: string): string => Buffer.from(`${username}:${password}`).toString('base64');
 
 /** Text of a `.dockerconfigjson` for one registry. */
-export function dockerConfig(address: string, username: string, password: string): string {
+function dockerConfig(address: string, username: string, password: string): string {
   return JSON.stringify({ auths: { [address]: { username, password, auth: basic(username, password) } } });
 }
 

@@ -36,8 +36,8 @@ async function hold(folder: string): Promise<Held> {
   return { ...(JSON.parse(text) as Omit<Held, 'child'>), child };
 }
 
-/** Starts a pod that runs until somebody ends it, and returns its namespace. */
-async function startSleeper(info: ClusterInfo & { node: NodeInfo }): Promise<void> {
+/** Starts a pod that runs until somebody ends it. */
+async function startSleeper(info: Held['info']) {
   await using k8s = new K8s(info.kubeconfig);
   const namespace = await podNamespace(k8s, 'sleeper');
   const container = { name: 'main', image: info.node.images.busybox, command: ['sleep', '3600'] };
@@ -48,10 +48,17 @@ async function startSleeper(info: ClusterInfo & { node: NodeInfo }): Promise<voi
     spec: { containers: [container], terminationGracePeriodSeconds: 0 },
   });
   await waitForPod(k8s, { name: 'sleeper', namespace }, ({ state }) => state?.running !== undefined);
+  return { apiVersion: 'v1', kind: 'Pod', name: 'sleeper', namespace };
 }
 
+/** Settings of the whole kernel, which a kubelet would change. */
+const kernelSettings = (): string[] =>
+  ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops', 'net/ipv4/ip_forward'].map(
+    (name) => `${name}=${readFileSync(`/proc/sys/${name}`, 'utf8').trim()}`,
+  );
+
 /** What this machine still has of a run with a node: cgroups, an interface, routes, mounts, processes. */
-function traces(info: ClusterInfo & { node: NodeInfo }): string[] {
+function traces(info: Held['info']): string[] {
   const index = info.node.hostAddress.split('.')[1];
   const name = cgroupName(info.runDir);
   const cgroups = hierarchies().map((root) => join(root, name));
@@ -86,9 +93,11 @@ describe.skipIf(!node)('runs with a node', () => {
   if (!node) return;
 
   test('stand side by side and reach nothing of each other, and leave nothing when they end', async () => {
+    const settings = kernelSettings();
     const other = await startCluster({ kubeconfig: '', node: true });
     const info = other.info as Held['info'];
     try {
+      expect(kernelSettings()).toEqual(settings);
       expect(info.node.hostAddress).not.toBe(node.hostAddress);
       await startSleeper(info);
       expect(cgroupProcesses(info.runDir).length).toBeGreaterThanOrEqual(2);
@@ -109,6 +118,28 @@ describe.skipIf(!node)('runs with a node', () => {
     await eventually(() => traces(info).length === 0 || Promise.reject(new Error(traces(info).join('\n'))), {
       what: 'no trace of the run',
     });
+  });
+
+  test("go on after one of the node's programs was killed and started again", async () => {
+    const other = await startCluster({ kubeconfig: '', node: true });
+    try {
+      const info = other.info as Held['info'];
+      const ref = await startSleeper(info);
+      await using k8s = new K8s(info.kubeconfig);
+      const before = await k8s.get(ref);
+      for (const program of ['kubelet', 'containerd', 'kube-proxy', 'kube-scheduler', 'registry']) {
+        await other.restart(program);
+      }
+      const { namespace } = ref;
+      const command = ['echo', 'again'];
+      const { log } = await runPod(k8s, { name: 'again', namespace, image: info.node.images.busybox, command });
+      expect(log).toBe('again\n');
+      const after = await k8s.get(ref);
+      expect(after?.status.containerStatuses[0].containerID).toBe(before?.status.containerStatuses[0].containerID);
+      expect(after?.status.containerStatuses[0].restartCount).toBe(0);
+    } finally {
+      await other.stop();
+    }
   });
 
   test('are swept by the next start when the process that owns them was killed', async () => {

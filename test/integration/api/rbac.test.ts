@@ -121,7 +121,8 @@ describe('the ServiceAccount of the operator', () => {
       metadata: { name: 'skill-operator-state', namespace: home },
       data: { a: 'b' },
     });
-    expect(await may('patch', '', 'configmaps', home)).toBe(false);
+    for (const verb of ['list', 'patch', 'delete']) expect(await may(verb, '', 'configmaps', home)).toBe(true);
+    expect(await may('watch', '', 'configmaps', home)).toBe(false);
     expect(await may('list', '', 'secrets', home)).toBe(false);
   });
 });

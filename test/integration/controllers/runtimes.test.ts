@@ -173,7 +173,7 @@ test('a source is Ready whatever its skills are; the counts and SkillsHealthy te
     ]
   `);
   expect(messageOf(object, 'SkillsHealthy')).toMatchInlineSnapshot(
-    `"2 of 3 skills not ready: 1 invalid, 1 waiting; kubectl get skills -l skills.tfrobot.io/source=mix lists them"`,
+    `"2 of 3 skills not ready: 1 invalid, 1 waiting; kubectl -n <namespace> get skills -l skills.tfrobot.io/source=mix lists them"`,
   );
   expect(messageOf(object, 'Ready')).toMatchInlineSnapshot(`"main@sha1:<commit>: 3 skills applied"`);
 });

@@ -13,6 +13,9 @@ describe('logTail', () => {
     ['blank lines', 'a\n\n \nb', 'a\nb'],
     ['control and direction characters', 'a\u0000\u0007\u202eb\u200bc', 'abc'],
     ['tabs, which stay', '\ta', '\ta'],
+    ['a line of Kaniko', 'time="2026-11-30T16:43:02Z" level=info msg="Args: [-c \\"x\\"]"', '[info] Args: [-c "x"]'],
+    ['a word of Kaniko', 'time="2026-11-30T16:43:02Z" level=warning msg=x', '[warning] x'],
+    ['a line of Kaniko for a terminal', 'WARN[0001] x  ', '[warning] x'],
     ['nothing', '', ''],
   ])('cleans %s', (_what, text, expected) => {
     expect(logTail(text)).toBe(expected);
@@ -58,11 +61,12 @@ describe('lastError', () => {
 });
 
 describe('ignoredSyntax', () => {
-  test('finds each warning of Kaniko once and nothing that a command printed', () => {
+  test('finds each warning of Kaniko once', () => {
     const text = [
       "WARN[0001] #969 kaniko does not support '--network' flags in RUN statements - relying on unsupported flags can lead to invalid builds",
       "WARN[0001] Kaniko does not support '--mount=type=ssh' flags in RUN statements",
       "WARN[0009] Kaniko does not support '--mount=type=ssh' flags in RUN statements",
+      'time="2026-11-30T16:43:02Z" level=warning msg="#1713 kaniko does not support heredoc syntax in \'RUN [\\"<command>\\"]\'"',
       'kaniko does not support elephants',
       'WARN[0003] something else',
     ];
@@ -70,6 +74,7 @@ describe('ignoredSyntax', () => {
       [
         "kaniko does not support '--network' flags in RUN statements - relying on unsupported flags can lead to invalid builds",
         "Kaniko does not support '--mount=type=ssh' flags in RUN statements",
+        "kaniko does not support heredoc syntax in 'RUN ["<command>"]'",
       ]
     `);
   });

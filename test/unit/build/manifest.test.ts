@@ -93,13 +93,13 @@ describe('buildJob', () => {
                   - --dockerfile-size=120
                 terminationMessagePolicy: FallbackToLogsOnError
                 securityContext:
+                  runAsUser: 0
+                  runAsGroup: 0
                   allowPrivilegeEscalation: false
                   readOnlyRootFilesystem: true
                   capabilities:
                     drop:
                       - ALL
-                  runAsUser: 0
-                  runAsGroup: 0
                 resources:
                   requests:
                     cpu: 50m
@@ -186,14 +186,13 @@ describe('buildJob', () => {
                   - --credential=/run/skill-build/credential/config.json
                 terminationMessagePolicy: FallbackToLogsOnError
                 securityContext:
+                  runAsUser: 0
+                  runAsGroup: 0
                   allowPrivilegeEscalation: false
                   readOnlyRootFilesystem: true
                   capabilities:
                     drop:
                       - ALL
-                  runAsNonRoot: true
-                  runAsUser: 65532
-                  runAsGroup: 65532
                 resources:
                   requests:
                     cpu: 50m
@@ -235,7 +234,7 @@ describe('buildJob', () => {
                   items:
                     - key: .dockerconfigjson
                       path: config.json
-                  defaultMode: 292
+                  defaultMode: 256
       "
     `);
   });

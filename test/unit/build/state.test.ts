@@ -357,7 +357,7 @@ describe('a failed attempt', () => {
     holdSecret('hunter2-hunter2');
     const text = `\u001b[31mred\u001b[0m\r\nprogress 1%\rprogress 100%\nhunter2-hunter2\u0000\n${log('x')}`;
     expect(observe({ job: failedJob(), pods: built(exited(1)), log: text })).toMatchObject({
-      logTail: 'red\nprogress 100%\n***\nINFO[0001] RUN make\nnoise\nerror building image: x',
+      logTail: 'red\nprogress 100%\n***\n[info] RUN make\nnoise\nerror building image: x',
     });
   });
 

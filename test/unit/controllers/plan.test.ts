@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS, LABELS } from '../../../src/api/labels.ts';
 import type { MarketplaceSource } from '../../../src/api/marketplacesource.ts';
 import type { Skill } from '../../../src/api/skill.ts';
+import { atOnce } from '../../../src/base/slices.ts';
 import {
   isControlledBy,
   liveInventory,
@@ -25,7 +26,7 @@ interface PassInput {
 }
 
 const plan = ({ owner = source(), children = [], found, commit = C1, pruneAllowed = false }: PassInput): Plan =>
-  planSkills({ source: owner, children, found, commit, pruneAllowed });
+  atOnce(planSkills({ source: owner, children, found, commit, pruneAllowed }));
 
 /** The children after the plan was carried out. */
 function carriedOut(owner: MarketplaceSource, children: Skill[], { apply, remove }: Plan): Skill[] {
@@ -242,7 +243,7 @@ describe('planSkills', () => {
       const children = change(edit);
       const result = plan({ children, found });
       expect(result.apply).toEqual([]);
-      expect(result.inventory).toBe(liveInventory(source(), children));
+      expect(result.inventory).toBe(atOnce(liveInventory(source(), children)));
     });
 
     it.each<[string, (child: Skill) => Skill]>([
@@ -326,7 +327,7 @@ describe('the inventory', () => {
           const first = standing(toFound(one), owner).map((child, i) => (who.includes(i) ? serving(child) : child));
           const result = plan({ owner, children: first, found: toFound(two), commit: C2, pruneAllowed });
           const left = carriedOut(owner, first, result);
-          expect(liveInventory(owner, left)).toBe(result.inventory);
+          expect(atOnce(liveInventory(owner, left))).toBe(result.inventory);
           expect(left).toHaveLength(result.live);
           const again = plan({ owner, children: left, found: toFound(two), commit: C2, pruneAllowed });
           expect([again.apply, again.inventory]).toEqual([[], result.inventory]);
@@ -362,7 +363,7 @@ describe('the inventory', () => {
     const children = standing(of(2));
     const [first, second] = children as [Skill, Skill];
     const dying = { ...second, metadata: { ...second.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
-    expect(liveInventory(source(), [first, dying])).toBe(liveInventory(source(), [first]));
+    expect(atOnce(liveInventory(source(), [first, dying]))).toBe(atOnce(liveInventory(source(), [first])));
   });
 });
 

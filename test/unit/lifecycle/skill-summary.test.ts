@@ -42,6 +42,8 @@ const QUEUED_BYO = candidate(unbuilt('B'), 'Queued', {
   message: 'ask the administrator',
 });
 
+const UNKNOWN = 'E2B does not know the template base';
+
 const cases: { title: string; facts: Partial<SkillFacts>; says: string[] }[] = [
   {
     title: 'a served prompt-only version',
@@ -54,6 +56,20 @@ const cases: { title: string; facts: Partial<SkillFacts>; says: string[] }[] = [
       'Materialized=True Stored',
       'Built=True NotRequired',
       'Registered=True NotRequired',
+    ],
+  },
+  {
+    title: 'a served version on a platform template that the engine does not know',
+    facts: { slots: { served: platform('A'), retired: [] }, passed: STEPS, templateUnknown: UNKNOWN },
+    says: [
+      'generation 2',
+      'Ready=False TemplateNotFound',
+      'Stalled=True TemplateNotFound',
+      'Serving=True ServingVersion',
+      'Validated=True Valid',
+      'Materialized=True Stored',
+      'Built=True NotRequired',
+      'Registered=False TemplateNotFound',
     ],
   },
   {

@@ -1,0 +1,52 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** A plain wire to a service, which a test can cut. */
+export interface Gate extends AsyncDisposable {
+  /** `<host>:<port>` in front of the service. */
+  address: string;
+  /** True: every connection is reset, and so is each new one. */
+  down: boolean;
+}
+
+/** Listens on `host` and passes everything on to `target`, both ways. */
+export async function startGate(host: string, target: { hostname: string; port: string }): Promise<Gate> {
+  const sockets = new Set<Socket>();
+  let down = false;
+  const server = createServer((socket) => {
+    if (down) {
+      socket.resetAndDestroy();
+      return;
+    }
+    const out = connect(Number(target.port), target.hostname);
+    for (const [one, other] of [
+      [socket, out],
+      [out, socket],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  });
+  const cut = () => {
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  return {
+    address: `${host}:${(server.address() as AddressInfo).port}`,
+    get down() {
+      return down;
+    },
+    set down(value) {
+      down = value;
+      if (value) cut();
+    },
+    [Symbol.asyncDispose]: async () => {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
