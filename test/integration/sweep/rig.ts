@@ -98,7 +98,11 @@ export async function newRig(info: ClusterInfo, over: { bucket?: string } = {}):
         ...more,
       }),
     skill: async (name, status) => {
-      const spec = { source: { marketplaceRef: { name: 'nobody' } }, plugin: 'docs', path: `plugins/docs/skills/${name}` };
+      const spec = {
+        source: { marketplaceRef: { name: 'nobody' } },
+        plugin: 'docs',
+        path: `plugins/docs/skills/${name}`,
+      };
       const { name: _, ...type } = ref(name);
       const { namespace: where, ...kind } = type;
       await k8s.apply({ ...kind, metadata: { name, namespace: where }, spec });

@@ -33,7 +33,10 @@ describe('a sweep', () => {
     rig = await rigFor();
     await put(rig, served, old, both);
     const { served: version } = serves(both);
-    await rig.skill('pdf', { ...serves(served), retired: [{ ...(version as never as object), state: 'Kept' } as never] });
+    await rig.skill('pdf', {
+      ...serves(served),
+      retired: [{ ...(version as never as object), state: 'Kept' } as never],
+    });
   });
 
   test('marks what no slot of any Skill names, and nothing else', async () => {
@@ -208,7 +211,12 @@ test('image records are left alone where no builds are configured', async () => 
   const rig = await rigFor();
   const owner = { namespace: rig.namespace, skill: 'gone', engine: 'e2b', inputHash: 'a'.repeat(64) };
   const key = imageKey(rig.space, owner);
-  await rig.store.put(key, Buffer.from(JSON.stringify({ digest: `sha256:${'b'.repeat(64)}`, size: 1 })), 'application/json', signal);
+  await rig.store.put(
+    key,
+    Buffer.from(JSON.stringify({ digest: `sha256:${'b'.repeat(64)}`, size: 1 })),
+    'application/json',
+    signal,
+  );
   const built = promptOnly('x');
   await put(rig, built);
   await rig.skill('x', serves(built));

@@ -163,9 +163,7 @@ describe('an image', () => {
     const [layer] = manifest.layers;
     const bytes = readFileSync(blobPath(layout, layer.digest));
     expect(layer.size).toBe(bytes.length);
-    expect(config.rootfs.diff_ids).toEqual([
-      `sha256:${createHash('sha256').update(gunzipSync(bytes)).digest('hex')}`,
-    ]);
+    expect(config.rootfs.diff_ids).toEqual([`sha256:${createHash('sha256').update(gunzipSync(bytes)).digest('hex')}`]);
     expect(config.config).toEqual({ Cmd: ['/bin/program'] });
   });
 
