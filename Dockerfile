@@ -10,7 +10,10 @@ ARG BUILD_BASE=${BASE}
 FROM ${BUILD_BASE} AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+# The bundler alone of the tools for development: they are many times the size of what is bundled.
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund --no-update-notifier \
+    && npm install --prefix / --ignore-scripts --no-audit --no-fund --no-update-notifier \
+        "esbuild@$(node -p 'require("./package.json").devDependencies.esbuild')"
 COPY tsconfig.json ./
 COPY scripts/build.ts scripts/
 COPY src src

@@ -1,9 +1,10 @@
-/** Writes the generated files (crds/*.yaml, the reasons in docs/errors.md); with --check only compares, and fails on a difference. */
+/** Writes the generated files (crds/, the reasons in docs/errors.md, parts of charts/ and argocd/); with --check only compares, and fails on a difference. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { stringify } from 'yaml';
 import { customResourceDefinitions } from '../src/api/crd.ts';
 import { REASONS } from '../src/base/reasons.ts';
+import { chartFiles } from './lib/chart/files.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const HEADER = '# Generated from src/api by `make generate`. Do not edit.\n';
@@ -55,7 +56,12 @@ function firstDifference(is: string, wanted: string): string {
 
 const check = process.argv.includes('--check');
 const errorsPage = join(ROOT, 'docs', 'errors.md');
-const wanted = crdFiles().set(errorsPage, withReasons(await readFile(errorsPage, 'utf8')));
+const crds = crdFiles();
+const wanted = new Map([
+  ...crds,
+  [errorsPage, withReasons(await readFile(errorsPage, 'utf8'))],
+  ...chartFiles(ROOT, new Map([...crds].map(([path, text]) => [basename(path), text]))),
+]);
 let differs = false;
 for (const [path, text] of wanted) {
   const is = await readFile(path, 'utf8').catch(() => '');

@@ -21,7 +21,7 @@ export interface PoolOptions {
   timeoutMs?: number;
 }
 
-/** Work below both bounds runs in the caller's thread (design.md, "Rooms"): a hop costs more than it. */
+/** Work below both bounds runs in the caller's thread (docs/architecture.md, "Rooms"): a hop costs more than it. */
 const INLINE_WEIGHT = 1024 * 1024;
 const INLINE_ITEMS = 64;
 

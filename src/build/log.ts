@@ -3,7 +3,7 @@ import { redact } from '../base/redact.ts';
 import { PATHS } from './arguments.ts';
 
 /** Bytes of log that a status keeps. */
-export const LOG_TAIL_BYTES = 2048;
+const LOG_TAIL_BYTES = 2048;
 const MAX_WARNINGS = 5;
 const MAX_LINE = 1000;
 const MAX_CLAUSE = 500;

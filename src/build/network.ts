@@ -4,7 +4,7 @@ import { BUILD_COMPONENT, BUILD_LABELS } from './names.ts';
 import type { BuildSettings } from './settings.ts';
 
 /** Address blocks of private networks, of the machine itself and of cloud metadata services. */
-export const PRIVATE_BLOCKS = [
+const PRIVATE_BLOCKS = [
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',

@@ -7,7 +7,7 @@ export interface ContainerResources {
 }
 
 /** A toleration of core/v1. */
-export interface Toleration {
+interface Toleration {
   key?: string | undefined;
   operator?: string | undefined;
   value?: string | undefined;
@@ -88,7 +88,7 @@ export interface BuildSettings {
     perNamespace: number;
   };
   network: {
-    /** Address blocks that no build reaches over 443; default: `PRIVATE_BLOCKS`. */
+    /** Address blocks that no build reaches over 443; default: those of private networks and metadata services. */
     blocked?: readonly string[] | undefined;
     /** What pods may reach beside DNS and public 443: the registry, the store, mirrors, a private package index. */
     egress: readonly NetworkPolicyEgressRule[];

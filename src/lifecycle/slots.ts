@@ -47,8 +47,10 @@ export type Event =
   | { type: 'Registered'; templateID: string; duplicates?: readonly string[] }
   | { type: 'TransientFailure'; retryAt: string; reason: string; message: string; logTail?: string }
   | { type: 'TerminalFailure'; reason: string; message: string; logTail?: string }
-  /** The candidate cannot start for a reason outside the Skill; only says why. */
+  /** The candidate cannot start, or its Job cannot go on, for a reason outside the Skill; only says why. */
   | { type: 'Blocked'; reason: string; message: string }
+  /** What `Blocked` said no longer holds. */
+  | { type: 'Unblocked' }
   /** A new value of the annotation rebuild. */
   | { type: 'Rebuild' }
   | { type: 'Suspended' }

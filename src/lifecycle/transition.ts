@@ -198,6 +198,10 @@ const deletionExpired: Handler<'DeletionExpired'> = (draft) => {
   draft.retired = draft.retired.filter((entry) => entry.state !== 'Deleting');
 };
 
+/** Waits for its build, or has a Job that does not run yet. */
+const isBlockable = (candidate: Candidate | undefined): candidate is Candidate =>
+  candidate?.phase === 'Queued' || (candidate?.phase === 'Building' && candidate.jobName !== undefined);
+
 const HANDLERS: { [T in Event['type']]: Handler<T> } = {
   NewDigest: newDigest,
   ContentInvalid: (draft) => dropCandidate(draft),
@@ -208,7 +212,12 @@ const HANDLERS: { [T in Event['type']]: Handler<T> } = {
   TransientFailure: transientFailure,
   TerminalFailure: terminalFailure,
   Blocked: (draft, { reason, message }) => {
-    if (draft.candidate?.phase === 'Queued') draft.candidate = { ...draft.candidate, reason, message };
+    if (isBlockable(draft.candidate)) draft.candidate = { ...draft.candidate, reason, message };
+  },
+  Unblocked: (draft) => {
+    if (!isBlockable(draft.candidate)) return;
+    const { reason: _reason, message: _message, ...rest } = draft.candidate;
+    draft.candidate = rest;
   },
   Rebuild: rebuild,
   Suspended: suspended,

@@ -20,7 +20,7 @@ export interface SkillLimits {
   levels: number;
 }
 
-/** Limits of the protocol (docs/spec/decisions.md, "Files of a package"). */
+/** Limits of the protocol (docs/spec/skill-protocol.md, "Files of a package"). */
 export const SKILL_LIMITS: SkillLimits = { files: 10_000, bytes: 60 * 1024 * 1024, levels: 32 };
 
 interface Found {

@@ -1,4 +1,4 @@
-/** Types that the pure rules of the SKILL protocol v1 take and give. Source: the protocol §2–§7 and docs/spec/decisions.md. */
+/** Types that the pure rules of the SKILL protocol v1 take and give. Source: the protocol §2–§7 and docs/spec/skill-protocol.md. */
 
 /** The seven values of `runtime` (§6.1, §14.2). */
 export const RUNTIMES = [

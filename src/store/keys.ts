@@ -1,4 +1,4 @@
-/** Every key of the bucket (design.md, "Outside the cluster: names"); all lie below `<prefix>/v1/<installation>/`. */
+/** Every key of the bucket (docs/architecture.md, "Outside the cluster: names"); all lie below `<prefix>/v1/<installation>/`. */
 import { stalled } from '../base/errors.ts';
 
 const HEX_64 = /^[0-9a-f]{64}$/;

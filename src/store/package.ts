@@ -71,7 +71,7 @@ function orderedFrontmatter(f: Frontmatter): Frontmatter {
 /**
  * Packs a valid skill: digest, package.tar, manifest and private parts. Pure; the same input gives the same bytes everywhere.
  * Takes the files in any order. Throws `InternalError` for input that validation cannot have passed
- * (no SKILL.md, a path twice, two Dockerfiles). The listing and the layout are those of design.md, "Outside the cluster: names".
+ * (no SKILL.md, a path twice, two Dockerfiles). The listing and the layout are those of docs/architecture.md, "Outside the cluster: names".
  */
 export function buildPackage(input: PackageInput): BuiltPackage {
   const files = prepare(input.files);

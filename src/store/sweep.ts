@@ -1,4 +1,4 @@
-/** The rules of heal and sweep over one listing of the bucket (design.md, "Outside the cluster: names"). PURE. */
+/** The rules of heal and sweep over one listing of the bucket (docs/architecture.md, "Outside the cluster: names"). PURE. */
 import type { KeySpace } from './keys.ts';
 import type { ObjectInfo } from './port.ts';
 

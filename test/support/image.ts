@@ -121,16 +121,19 @@ export async function operatorBase(say: Say, signal: AbortSignal): Promise<strin
 export async function operatorBuildBase(say: Say, signal: AbortSignal): Promise<string> {
   const base = await operatorBase(say, signal);
   const files = ['package.json', 'package-lock.json'];
+  const [build] = parseDockerfile(textOf(join(ROOT, 'Dockerfile'))).stages;
+  const install = build?.instructions.find(({ keyword }) => keyword === 'RUN')?.args ?? '';
   return await layout(
     'npm-cache',
-    [base, ...files.map((file) => textOf(join(ROOT, file)))],
+    [base, install, ...files.map((file) => textOf(join(ROOT, file)))],
     say,
     signal,
     async (dir, scratch) => {
       for (const file of files) cpSync(join(ROOT, file), join(scratch, file));
       const cache = join(scratch, 'cache');
-      const install = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--cache', cache];
-      await execOk('npm', install, { signal, cwd: scratch, timeoutMs: INSTALL_MS });
+      const env = { npm_config_cache: cache };
+      const script = install.replace('--prefix /', `--prefix ${join(scratch, 'tools')}`);
+      await execOk('sh', ['-ec', script], { signal, cwd: scratch, env, timeoutMs: INSTALL_MS });
       const layer = layerOf([{ path: 'npm-cache/', folder: true }, ...entriesOf(cache, 'npm-cache')]);
       const Env = [PATH, 'npm_config_cache=/npm-cache', 'npm_config_offline=true'];
       await writeImage(dir, layer, { Env }, signal, base);

@@ -1,20 +1,18 @@
 import type { Candidate, Skill, Version } from '../../api/skill.ts';
 import { type Clock, rfc3339 } from '../../base/clock.ts';
-import { retry } from '../../base/errors.ts';
-import { inputHash } from '../../build/hash.ts';
 import type { BuildInput } from '../../build/input.ts';
 import { imageRepository, pinnedImage } from '../../build/names.ts';
 import type { Registry } from '../../build/port.ts';
-import { type BuildSettings, urlSeconds } from '../../build/settings.ts';
+import type { BuildSettings } from '../../build/settings.ts';
 import { type BuildState, buildStateOf } from '../../build/state.ts';
 import type { Event } from '../../lifecycle/slots.ts';
 import type { Engine } from '../../protocol/types.ts';
-import { type KeySpace, packageKeys } from '../../store/keys.ts';
-import type { Manifest } from '../../store/package.types.ts';
+import type { KeySpace } from '../../store/keys.ts';
 import type { PackageStore } from '../../store/packages.ts';
 import type { ObjectStore } from '../../store/port.ts';
+import { BuildInputs } from './inputs.ts';
 import type { BuildJobs } from './jobs.ts';
-import type { HandsResult } from './port.ts';
+import type { HandsResult, HandsTask } from './port.ts';
 import type { Preflight } from './preflight.ts';
 import type { ImageOwner, ImageRecords } from './records.ts';
 import type { BuildSlots } from './slots.ts';
@@ -38,15 +36,21 @@ const LOOK_MS = 15_000;
 const BLOCKED_MS = 60_000;
 /** Between the end of a Job that left nothing behind and the next attempt. */
 const LOST_MS = 5_000;
+/** Every Job waits for a moment; only what lasts is told. */
+const PATIENCE_MS = 5_000;
+/** For a pod that merely has not started: its images may take this long. */
+const START_MS = 60_000;
 
 const again = (events: Event[], againMs?: number): HandsResult => ({ events, againMs });
 
 /** Drives the image of a candidate from Queued to an image that the registry confirmed. */
 export class Builds {
   readonly #deps: BuildDeps;
+  readonly #inputs: BuildInputs;
 
   constructor(deps: BuildDeps) {
     this.#deps = deps;
+    this.#inputs = new BuildInputs(deps);
   }
 
   /** Repository of a Skill's images, without the host. */
@@ -57,17 +61,21 @@ export class Builds {
 
   /** Starts a build whose turn has come. `ready` is called directly before the first write: the finalizer. */
   async start(
-    skill: Skill,
+    { skill, slots, rebuild }: HandsTask,
     candidate: Candidate,
-    rebuild: string | undefined,
     ready: () => Promise<void>,
     signal: AbortSignal,
   ): Promise<HandsResult> {
     const owner = ownerOf(skill, candidate);
     const problem = await this.#deps.preflight.problem(this.repositoryOf(owner), signal);
     if (problem) return again(blocked(candidate, problem.reason, problem.message), problem.retryAfterMs ?? BLOCKED_MS);
-    const input = await this.#input(skill, candidate, rebuild, signal);
+    const input = await this.#inputs.of(skill, candidate, rebuild, signal);
     const known = await this.#confirmed(owner, input, signal);
+    if (known && slots.retired.some(({ state, image }) => state === 'Deleting' && image === known)) {
+      const message =
+        'the image of this very Dockerfile is being removed with an earlier version; it is built anew when that is done';
+      return again(blocked(candidate, 'RemovalPending', message), LOOK_MS);
+    }
     if (known) {
       await ready();
       // The image of this very input is there: a restored cluster, or a status write that was lost.
@@ -83,7 +91,7 @@ export class Builds {
     if (!turn.start) return again(blocked(candidate, 'BuildQueued', turn.message), BLOCKED_MS);
     try {
       await ready();
-      const jobName = await this.#deps.jobs.start(input, () => this.#urls(skill, candidate), signal);
+      const jobName = await this.#deps.jobs.start(input, () => this.#inputs.urls(skill, candidate), signal);
       return again([{ type: 'BuildStarted', jobName, buildID: input.inputHash }], LOOK_MS);
     } catch (error) {
       this.#deps.slots.release(skill);
@@ -102,8 +110,9 @@ export class Builds {
     const state = buildStateOf({ ...view, now: this.#deps.clock.now(), settings: this.#deps.settings });
     switch (state.phase) {
       case 'Pending':
-        return again([], Math.min(LOOK_MS, Math.max(1_000, state.remainingMs)));
+        return again(this.#waiting(candidate, state), Math.min(LOOK_MS, Math.max(1_000, state.remainingMs)));
       case 'Running':
+        return again(candidate.reason === undefined ? [] : [{ type: 'Unblocked' }], LOOK_MS);
       case 'Deleting':
         return again([], LOOK_MS);
       case 'Suspended':
@@ -124,8 +133,14 @@ export class Builds {
     uid: string | undefined,
     signal: AbortSignal,
   ): Promise<HandsResult> {
-    const input = await this.#input(skill, candidate, rebuild, signal, candidate.attempt);
-    await this.#deps.jobs.resume(candidate.jobName ?? '', input, uid ?? '', () => this.#urls(skill, candidate), signal);
+    const input = await this.#inputs.of(skill, candidate, rebuild, signal, candidate.attempt);
+    await this.#deps.jobs.resume(
+      candidate.jobName ?? '',
+      input,
+      uid ?? '',
+      () => this.#inputs.urls(skill, candidate),
+      signal,
+    );
     return again([], LOOK_MS);
   }
 
@@ -136,7 +151,7 @@ export class Builds {
     rebuild: string | undefined,
     signal: AbortSignal,
   ): Promise<HandsResult> {
-    const input = await this.#input(skill, candidate, rebuild, signal);
+    const input = await this.#inputs.of(skill, candidate, rebuild, signal);
     const image = await this.#confirmed(ownerOf(skill, candidate), input, signal);
     if (image) return again([{ type: 'BuildDone', image }], 0);
     const retryAt = rfc3339(this.#deps.clock.now() + LOST_MS);
@@ -160,9 +175,16 @@ export class Builds {
       const message = `the build reported image ${state.digest}, but the registry does not have it; it is built again`;
       return again([{ type: 'TransientFailure', retryAt, reason: 'ImageNotFound', message }], LOOK_MS);
     }
-    const input = await this.#input(skill, candidate, rebuild, signal);
+    const input = await this.#inputs.of(skill, candidate, rebuild, signal);
     await this.#deps.records.put(owner, input.inputHash, image, signal);
     return again([{ type: 'BuildDone', image: pinnedImage(this.#deps.registry.host, repository, image.digest) }], 0);
+  }
+
+  /** Why a Job does not get on, once it is no matter of moments. */
+  #waiting(candidate: Candidate, { reason, message, remainingMs }: Extract<BuildState, { phase: 'Pending' }>): Event[] {
+    const waitedMs = this.#deps.settings.deadlines.pendingSeconds * 1000 - remainingMs;
+    const lasts = waitedMs >= (reason === 'BuildPodNotStarted' ? START_MS : PATIENCE_MS);
+    return lasts ? blocked(candidate, reason, message) : [];
   }
 
   #failure(state: Extract<BuildState, { phase: 'Failed' }>): Event {
@@ -180,46 +202,6 @@ export class Builds {
     const repository = this.repositoryOf(owner);
     const there = await this.#deps.registry.has(repository, record.digest, signal);
     return there ? pinnedImage(this.#deps.registry.host, repository, record.digest) : undefined;
-  }
-
-  async #manifest(namespace: string, version: Version, signal: AbortSignal): Promise<Manifest> {
-    const manifest = await this.#deps.packages.readManifest(namespace, version.digest, version.manifestSHA256, signal);
-    if (manifest?.private.Dockerfile) return manifest;
-    throw retry(
-      'StoreCorrupt',
-      `the package of version ${version.version} or its Dockerfile is not in the bucket; the next heal stores it again`,
-    );
-  }
-
-  async #input(
-    skill: Skill,
-    candidate: Candidate,
-    rebuild: string | undefined,
-    signal: AbortSignal,
-    attempt = (candidate.attempt ?? 0) + 1,
-  ): Promise<BuildInput> {
-    const { namespace = '', name, uid = '' } = skill.metadata;
-    const manifest = await this.#manifest(namespace, candidate, signal);
-    const dockerfile = manifest.private.Dockerfile as NonNullable<Manifest['private'][string]>;
-    const content = { tarSHA256: manifest.tar.sha256, dockerfileSHA256: dockerfile.sha256, rebuild };
-    return {
-      skill: { namespace, name, uid },
-      engine: candidate.engine as Engine,
-      digest: candidate.digest,
-      inputHash: inputHash(content, this.#deps.settings),
-      attempt,
-      context: { tar: manifest.tar, dockerfile },
-    };
-  }
-
-  async #urls(skill: Skill, candidate: Candidate) {
-    const keys = packageKeys(this.#deps.space, skill.metadata.namespace ?? '', candidate.digest);
-    const seconds = urlSeconds(this.#deps.settings);
-    const [tar, dockerfile] = await Promise.all([
-      this.#deps.store.presignGet(keys.tar, seconds),
-      this.#deps.store.presignGet(keys.privatePart('Dockerfile'), seconds),
-    ]);
-    return { tar, dockerfile };
   }
 }
 

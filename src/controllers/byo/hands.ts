@@ -84,7 +84,8 @@ export class ByoHands implements Hands {
     this.#deps.slots.settle(skill, true);
   }
 
-  async #candidate({ skill, slots, rebuild }: HandsTask, ctx: Context, signal: AbortSignal): Promise<HandsResult> {
+  async #candidate(task: HandsTask, ctx: Context, signal: AbortSignal): Promise<HandsResult> {
+    const { skill, slots, rebuild } = task;
     const { candidate } = slots;
     if (!candidate || ctx.suspended || ctx.deleting) return { events: [] };
     if (candidate.phase === 'Building' && candidate.jobName) {
@@ -93,7 +94,7 @@ export class ByoHands implements Hands {
     const work = workOf(slots, ctx);
     if (work.some(({ type }) => type === 'StartBuild')) {
       const ready = () => this.#live(skill, work, signal);
-      return this.#deps.builds.start(skill, candidate, rebuild, ready, signal);
+      return this.#deps.builds.start(task, candidate, ready, signal);
     }
     if (work.some(({ type }) => type === 'Register')) {
       await this.#live(skill, [], signal);

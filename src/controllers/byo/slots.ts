@@ -31,6 +31,8 @@ export class BuildSlots {
   ask(skill: Skill): Turn {
     const key = keyOf(skill);
     const now = this.#clock.monotonic();
+    // It asks again, so the status never showed the start that was noted here: it must not stand in its own way.
+    this.#started.delete(key);
     if (!this.#since.has(key)) this.#since.set(key, now);
     const plan = this.#plan();
     if (plan.start.includes(key)) {

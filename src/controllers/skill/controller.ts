@@ -159,7 +159,20 @@ export class SkillController {
       if (action.type === 'LedgerEntry') await hands.toLedger(pass.skill, action.entry, action.why, signal);
     }
     if (pass.slots.served) this.names.claim(pass.skill);
+    await this.#introduce(pass, signal);
     return againMs;
+  }
+
+  /** A version that is served later than it was evaluated brings its own name and description along. */
+  async #introduce(pass: Pass, signal: AbortSignal): Promise<void> {
+    const { skill, slots, evaluated } = pass;
+    const { served } = slots;
+    const before = skill.status?.served;
+    if (!served || !before || before.digest === served.digest || evaluated?.digest === served.digest) return;
+    const namespace = skill.metadata.namespace ?? '';
+    const { digest, manifestSHA256 } = served;
+    const manifest = await this.#deps.packages.readManifest(namespace, digest, manifestSHA256, signal);
+    pass.promoted = manifest?.frontmatter;
   }
 
   /** Nothing outside is held any more: deletion need not wait for the operator. */

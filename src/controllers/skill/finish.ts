@@ -27,7 +27,7 @@ export class Finisher {
   }
 
   async finish(pass: Pass, outcome: Outcome<SkillStep>, signal: AbortSignal): Promise<void> {
-    const { skill, slots, evaluated, actions, rebuild } = pass;
+    const { skill, slots, evaluated, promoted, actions, rebuild } = pass;
     const summary = summarizeSkill({
       generation: skill.metadata.generation ?? 0,
       now: rfc3339(this.#deps.clock.now()),
@@ -42,7 +42,7 @@ export class Finisher {
       templateUnknown: pass.templateUnknown,
     });
     const requestedAt = skill.metadata.annotations?.[ANNOTATIONS.requestedAt];
-    const next = nextStatus({ skill, slots, evaluated, summary, requestedAt, rebuild }, (current, wanted) =>
+    const next = nextStatus({ skill, slots, evaluated, promoted, summary, requestedAt, rebuild }, (current, wanted) =>
       sameFields(current, wanted, SKILL_STATUS_FIELDS),
     );
     if (!next.changed) return;

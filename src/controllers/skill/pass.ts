@@ -7,6 +7,7 @@ import type { Outcome } from '../../lifecycle/condition.ts';
 import type { SkillStep } from '../../lifecycle/skill-summary.ts';
 import { type Action, type Context, type Event, type Slots, slotsOf } from '../../lifecycle/slots.ts';
 import { transition } from '../../lifecycle/transition.ts';
+import type { Frontmatter } from '../../protocol/types.ts';
 import type { Hands } from '../byo/port.ts';
 import type { Names } from './names.ts';
 import type { Evaluated } from './status.ts';
@@ -21,6 +22,8 @@ export interface Pass {
   passed: Partial<Record<SkillStep, string>>;
   evaluated?: Evaluated;
   invalid?: string | undefined;
+  /** Frontmatter of a version that is served from this pass on and was evaluated in an earlier one. */
+  promoted?: Frontmatter | undefined;
   /** The stored bytes are looked at, not only trusted. */
   verifying?: boolean;
   /** The served package is gone for good: the message. */

@@ -55,6 +55,8 @@ interface StatusInput {
   skill: Skill;
   slots: Slots;
   evaluated?: Evaluated | undefined;
+  /** Frontmatter of the served version where it became served without an evaluation in the same pass. */
+  promoted?: Frontmatter | undefined;
   summary: Pick<SkillStatus, 'conditions'> & { observedGeneration: number };
   requestedAt?: string | undefined;
   /** Value of the annotation rebuild that is answered. */
@@ -69,15 +71,16 @@ export interface NextStatus {
 }
 
 /** Name, description, runtime and tier: of the served version; of the newest valid content only while none is served. */
-function cardOf({ skill, slots, evaluated }: StatusInput): Partial<SkillStatus> {
+function cardOf({ skill, slots, evaluated, promoted }: StatusInput): Partial<SkillStatus> {
   const { skillName, description, runtime, tier } = skill.status ?? {};
-  const known = { skillName, description, runtime, tier };
   const { served } = slots;
-  const fm = evaluated?.frontmatter;
-  if (fm && (!served || served.digest === evaluated?.digest)) {
-    return { skillName: fm.name, description: fm.description, runtime: fm.runtime, tier: tierOf(fm.runtime) };
+  const current = !served || served.digest === evaluated?.digest ? evaluated?.frontmatter : promoted;
+  if (current) {
+    const { name, description, runtime } = current;
+    return { skillName: name, description, runtime, tier: tierOf(runtime) };
   }
-  return known;
+  if (served) return { skillName, description, runtime: served.runtime, tier: tierOf(served.runtime) };
+  return { skillName, description, runtime, tier };
 }
 
 const drop = <T extends object>(value: T): T =>

@@ -171,8 +171,13 @@ describe.skipIf(!node)('a build Job on the node', () => {
     expect(state).toMatchObject({ digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/), warnings: [] });
     expect((await build.log('push')).trim().split('\n')).toMatchInlineSnapshot(`
       [
-        "65532",
+        "0",
         "credential",
+        "-rw-r--r-- 0/0 build/built2",
+        "-rw-r--r-- 1000/1000 build/greeting2",
+        "-rw-r--r-- 0/0 out/built",
+        "-rw-r--r-- 0/0 tmp/built3",
+        "-rw-r--r-- 0/0 workspace/greeting",
       ]
     `);
   });

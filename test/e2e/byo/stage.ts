@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { stringify } from 'yaml';
-import { API_VERSION } from '../../../src/api/labels.ts';
 import { pushImage } from '../../cluster/node/push.ts';
 import { CubeStub } from '../../contract/engine/stubs/cubesandbox.ts';
 import { E2BStub } from '../../contract/engine/stubs/e2b.ts';
 import type { ClusterInfo, NodeInfo } from '../../support/cluster-info.ts';
-import type { TestFile, TestRepository } from '../../support/git.ts';
+import type { TestFile } from '../../support/git.ts';
 import { operatorImage } from '../../support/image.ts';
 import { K8s, type K8sObject, type Ref } from '../../support/k8s.ts';
 import { applySource, marketplace, newRepository, requestPass, skillMd } from '../../support/market.ts';
 import { type Operator, type OperatorOptions, startOperator } from '../../support/operator.ts';
 import { allowBuilds, createOperatorAccount, type OperatorAccount } from '../../support/operator-account.ts';
+import { podNamespace, runPod } from '../../support/pods.ts';
 import { listObjects } from '../../support/s3.ts';
 import { type Gate, startGate } from './gate.ts';
 
@@ -28,21 +28,35 @@ export interface StageOptions {
 
 const KEYS = { e2b: 'e2b_aaaaaaaaaaaaaaaa', cubesandbox: `cube-${randomBytes(12).toString('hex')}` };
 const TICK_MS = 200;
+/** The node imports two images on a busy machine. */
+const WARM_MS = 240_000;
 /** Builds, pulls and polls of one BYO version on a busy machine. */
 export const LONG_MS = 120_000;
 
 export type EngineName = 'e2b' | 'cubesandbox';
 
-let pushed: Promise<string> | undefined;
+let ready: Promise<string> | undefined;
 
-/** The operator's image in the registry of base images; made and pushed once. */
-const jobsImage = (node: NodeInfo): Promise<string> => {
-  pushed ??= (async () => {
+/** The operator's image in the registry of base images; made, pushed and pulled by the node once. */
+const jobsImage = ({ node, k8s }: Pick<Parts, 'node' | 'k8s'>): Promise<string> => {
+  ready ??= (async () => {
     const { signal } = new AbortController();
     const { layout } = await operatorImage((line) => process.stderr.write(`[operator image] ${line}\n`), signal);
-    return await pushImage(layout, node.baseRegistry, 'skill-operator', signal);
+    const image = await pushImage(layout, node.baseRegistry, 'skill-operator', signal);
+    const namespace = await podNamespace(k8s, 'images');
+    const timeoutMs = WARM_MS;
+    await runPod(k8s, { name: 'operator', namespace, image, container: { args: ['--version'] }, timeoutMs });
+    await runPod(k8s, {
+      name: 'kaniko',
+      namespace,
+      image: node.images.kaniko,
+      container: { args: ['version'] },
+      timeoutMs,
+    });
+    await k8s.delete({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+    return image;
   })();
-  return pushed;
+  return ready;
 };
 
 interface Parts {
@@ -57,13 +71,14 @@ interface Parts {
 }
 
 /** The settings file of an operator that builds on the node and registers with the stubs. */
-async function settingsOf({ node, builds, gates }: Parts, options: StageOptions): Promise<object> {
+async function settingsOf(parts: Parts, options: StageOptions): Promise<object> {
+  const { node, builds, gates } = parts;
   const step = { requests: {}, limits: { memory: '256Mi', 'ephemeral-storage': '256Mi' } };
   const build = { requests: {}, limits: { memory: '512Mi', 'ephemeral-storage': '1Gi' } };
   return {
     build: {
       namespace: builds,
-      operatorImage: await jobsImage(node),
+      operatorImage: await jobsImage(parts),
       builderImage: node.images.kaniko,
       registry: {
         host: gates.registry.address,
@@ -257,6 +272,7 @@ export async function openStage(info: ClusterInfo, node: NodeInfo, options: Stag
   const e2b = await new E2BStub().listen();
   const cube = await new CubeStub().listen();
   cube.key = KEYS.cubesandbox;
+  e2b.pollsToFinish = 0;
   const { hostAddress } = node;
   const [host = '', port = ''] = node.registry.address.split(':');
   const gates = {
@@ -296,5 +312,3 @@ export const isReady = ({ metadata, status }: K8sObject): boolean =>
   (status?.conditions ?? []).some(
     (one: { type: string; status: string }) => one.type === 'Ready' && one.status === 'True',
   );
-
-export { API_VERSION, type TestRepository };

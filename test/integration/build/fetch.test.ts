@@ -24,6 +24,7 @@ import { runJob } from './run-job.ts';
 
 const signal = new AbortController().signal;
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+const COMPARE = 'diff';
 const DOCKERFILE = Buffer.from('FROM scratch\nCOPY . /skill\n');
 
 /** Pauses take no time; their lengths are kept. */
@@ -114,7 +115,7 @@ describe('fetchContext', () => {
     execFileSync('tar', ['-xf', '-', '-C', other], {
       input: Buffer.from(writeTar([entry('SKILL.md', ''), entry(long, 'x')]).tar),
     });
-    execFileSync('diff', ['-r', options.context, other]);
+    execFileSync(COMPARE, ['-r', '--', options.context, other]);
   });
 
   test('is refused when the URL is over, so that the next attempt gets a new one', async () => {

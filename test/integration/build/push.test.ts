@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -20,7 +19,7 @@ import { EXIT } from '../../../src/build/exits.ts';
 import { HttpRegistry } from '../../../src/build/registry.ts';
 import { parseResult } from '../../../src/build/result.ts';
 import { type PushOptions, pushImage } from '../../../src/jobs/push.ts';
-import { layoutParts, writeLayout } from '../../unit/jobs/layouts.ts';
+import { layoutParts, makePipe, writeLayout } from '../../unit/jobs/layouts.ts';
 import { dockerConfig, listen, startRegistry, type TestRegistry } from './registries.ts';
 import { runJob } from './run-job.ts';
 
@@ -150,7 +149,7 @@ describe('a push that cannot be', () => {
     symlinkSync('/etc', join(options.layout, 'blobs'));
     // Nobody ever writes into this pipe: whoever opened it would wait for ever.
     rmSync(options.credential as string);
-    execFileSync('mkfifo', [options.credential as string]);
+    makePipe(options.credential as string);
     await rejects(options, EXIT.LayoutRefused);
     expect(existsSync(options.result)).toBe(false);
   });

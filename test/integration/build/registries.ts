@@ -11,6 +11,7 @@ import { ensurePrograms } from '../../cluster/packages.ts';
 import { createAuthority, createServerCert } from '../../cluster/pki.ts';
 
 const signal = AbortSignal.timeout(600_000);
+const REGISTRY = 'docker-registry';
 const SERVICE = 'test-registry';
 const ISSUER = 'test-issuer';
 
@@ -37,10 +38,10 @@ interface Options {
 const say = (line: string) => process.stderr.write(`[registry] ${line}\n`);
 
 /** Installs docker-registry, htpasswd and skopeo where a program is missing. */
-export const ensureRegistryPrograms = (): Promise<void> =>
+const ensureRegistryPrograms = (): Promise<void> =>
   ensurePrograms(
     [
-      { probe: ['docker-registry', '--version'], debianPackage: 'docker-registry' },
+      { probe: [REGISTRY, '--version'], debianPackage: 'docker-registry' },
       { probe: ['htpasswd', '-?'], debianPackage: 'apache2-utils' },
       { probe: ['skopeo', '--version'], debianPackage: 'skopeo' },
     ],
@@ -122,7 +123,7 @@ async function basicAuth(dir: string, { username, password }: Pick<TestRegistry,
 
 /** Starts Debian's docker-registry on a free port and waits until it listens. */
 async function serve(config: string): Promise<{ host: string; stop: () => Promise<void> }> {
-  const child = spawn('docker-registry', ['serve', config], {
+  const child = spawn(REGISTRY, ['serve', config], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { PATH: process.env.PATH },
   });

@@ -46,7 +46,6 @@ test('a leader that slept through its lease ends without a word, and the other o
     expect(await ended(first)).toMatch(/ended by itself with [1-9]/);
     expect(ownWrites(second, mark)).toEqual([]);
   } finally {
-    process.kill(second.pid, 0);
     await first[Symbol.asyncDispose]().catch(() => undefined);
   }
   await changeSkill(repository, 's', 3, 1);

@@ -1,10 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import type { Sweeper } from '../../../src/controllers/sweep/sweeper.ts';
+import type { Sweeper, SweeperDeps } from '../../../src/controllers/sweep/sweeper.ts';
 import { imageKey, uploadKey } from '../../../src/store/keys.ts';
 import type { BuiltPackage } from '../../../src/store/package.types.ts';
 import type { ObjectStore } from '../../../src/store/port.ts';
 import { packageThing } from '../../../src/store/sweep.ts';
 import { promptOnly, withPrivateParts } from '../../contract/store/samples.ts';
+import { eventually } from '../../support/eventually.ts';
 import { newRig, objectsOf, type Rig, serves, signal } from './rig.ts';
 
 const info = inject('cluster');
@@ -174,9 +176,10 @@ describe('a sweep that would delete too much', () => {
     expect(rig.notes).toEqual([`SweepBlocked: ${message}; if that is meant: ${allow}`]);
 
     // Once more changes nothing, and another token lifts nothing.
-    const { resourceVersion } = (await rig.stateMap())?.metadata as { resourceVersion: string };
+    const version = (await rig.stateMap())?.metadata.resourceVersion;
+    expect(version).toBeDefined();
     await rig.sweeper().run(signal);
-    expect((await rig.stateMap())?.metadata.resourceVersion).toBe(resourceVersion);
+    expect((await rig.stateMap())?.metadata.resourceVersion).toBe(version);
     await annotate(rig, '2020-01-01T00:00:00Z');
     expect(await rig.sweeper().run(signal)).toEqual({ blocked: true });
 
@@ -224,24 +227,60 @@ test('image records are left alone where no builds are configured', async () => 
   expect(await rig.keys()).toEqual(merged(key.slice(rig.space.root.length), objectsOf(rig, built)));
 });
 
+test('a worker that comes between the last look at the statuses and the deletion stores what was deleted', async () => {
+  const rig = await rigFor();
+  const [start, built] = [promptOnly('start'), promptOnly('returns')];
+  await put(rig, start, built);
+  await rig.skill('pdf', serves(start));
+  await rig.sweeper().run(signal);
+  const work = async () => {
+    await rig.pins.hold(packageThing(rig.namespace, built.digest), 'worker', signal);
+    await rig.packages.put(rig.namespace, built, signal);
+    await rig.setStatus('pdf', serves(built));
+    rig.pins.release('worker');
+  };
+  let lists = 0;
+  let worker: Promise<void> | undefined;
+  const api: SweeperDeps['api'] = {
+    listPage: async (resource, _all, page, s) => {
+      const result = await rig.api.listPage(resource, { namespace: rig.namespace }, page, s);
+      // The second list is the last look. The worker has all the time that it would need if nothing held it back.
+      if (++lists === 2) {
+        worker = work();
+        await Promise.race([worker, delay(500)]);
+      }
+      return result as never;
+    },
+  };
+  await rig.sweeper({ api }).run(signal);
+  await worker;
+  expect(await rig.counted('package_deleted')).toBe(1);
+  const { state } = await rig.packages.verify(rig.namespace, built.digest, built.manifestSHA256, signal);
+  expect(state).toBe('intact');
+});
+
 test('workers that store and name packages while sweeps run without a grace never name one that is gone', async () => {
   const rig = await rigFor();
-  // One package can always be unnamed, and never so many that a sweep would wait for a person.
-  const pool = ['a', 'b', 'c', 'd'].map(promptOnly);
+  // Each worker switches between two packages: three are unnamed at a time, too few for a sweep to wait for a person.
   const names = ['one', 'two', 'three'];
-  await put(rig, pool[0] as BuiltPackage);
-  for (const name of names) await rig.skill(name, serves(pool[0] as BuiltPackage));
+  const contents = new Map(names.map((name) => [name, [promptOnly(`${name} a`), promptOnly(`${name} b`)]]));
+  const start = promptOnly('start');
+  for (const name of names) await rig.skill(name, serves(start));
+  let sweeps = 0;
   let working = true;
   const sweeping = (async () => {
-    while (working) expect(await rig.sweeper().run(signal)).toEqual({ blocked: false });
+    for (; working; sweeps++) expect(await rig.sweeper().run(signal)).toEqual({ blocked: false });
   })();
   const work = async (name: string, seed: number) => {
-    for (let round = 0; round < 25; round++) {
-      const built = pool[(seed + round * (seed + 1)) % pool.length] as BuiltPackage;
+    for (let round = 0; round < 20; round++) {
+      const built = contents.get(name)?.[round % 2] as BuiltPackage;
       await rig.pins.hold(packageThing(rig.namespace, built.digest), name, signal);
       await rig.packages.put(rig.namespace, built, signal);
       await rig.setStatus(name, serves(built));
       rig.pins.release(name);
+      // Come back before, while and after the other package is deleted.
+      const until = sweeps + ((round + seed) % 4);
+      await eventually(() => sweeps >= until, { what: 'some sweeps', intervalMs: 1 });
       const { state } = await rig.packages.verify(rig.namespace, built.digest, built.manifestSHA256, signal);
       expect(state, `${name} in round ${round}`).toBe('intact');
     }
@@ -253,5 +292,5 @@ test('workers that store and name packages while sweeps run without a grace neve
     await sweeping;
   }
   // The race took place.
-  expect(await rig.counted('package_deleted')).toBeGreaterThan(3);
+  expect(await rig.counted('package_deleted')).toBeGreaterThan(10);
 });

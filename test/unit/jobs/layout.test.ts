@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   linkSync,
@@ -17,7 +16,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { EXIT } from '../../../src/build/exits.ts';
 import { copyLayout } from '../../../src/jobs/layout.ts';
-import { blobFile, digestOf, type LayoutParts, layoutParts, OCI_MANIFEST, writeLayout } from './layouts.ts';
+import { blobFile, digestOf, type LayoutParts, layoutParts, makePipe, OCI_MANIFEST, writeLayout } from './layouts.ts';
 
 const signal = new AbortController().signal;
 const LIMIT = 1_000_000;
@@ -124,7 +123,7 @@ describe('copyLayout', () => {
       (parts) => {
         writeLayout(source, parts);
         rmSync(blobFile(source, layerOf(parts)));
-        execFileSync('mkfifo', [blobFile(source, layerOf(parts))]);
+        makePipe(blobFile(source, layerOf(parts)));
       },
     ],
     [
@@ -140,7 +139,7 @@ describe('copyLayout', () => {
       (parts) => {
         writeLayout(source, parts);
         rmSync(join(source, 'index.json'));
-        execFileSync('mkfifo', [join(source, 'index.json')]);
+        makePipe(join(source, 'index.json'));
       },
     ],
     [

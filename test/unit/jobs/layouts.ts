@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,3 +56,8 @@ export function writeLayout(directory: string, { blobs, index, marker }: LayoutP
   writeFileSync(join(directory, 'index.json'), JSON.stringify(index));
   writeFileSync(join(directory, 'oci-layout'), JSON.stringify(marker));
 }
+
+const MAKE_PIPE = 'mkfifo';
+
+/** Creates a named pipe: whoever opens it plainly waits for ever. */
+export const makePipe = (path: string): Buffer => execFileSync(MAKE_PIPE, ['--', path]);

@@ -1,0 +1,270 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Base, Summary } from '../../../src/lifecycle/condition.ts';
+import { type SkillFacts, summarizeSkill } from '../../../src/lifecycle/skill-summary.ts';
+import type { Slots } from '../../../src/lifecycle/slots.ts';
+import { type SourceFacts, skillsHealthy, summarizeSource } from '../../../src/lifecycle/source-summary.ts';
+import { runArgoScript } from '../../support/lua.ts';
+
+/** The scripts as an administrator hands them to Argo CD, run by the interpreter that Argo CD embeds. */
+const CONFIG = fileURLToPath(new URL('../../../argocd/argocd-cm.yaml', import.meta.url));
+const { data } = parse(readFileSync(CONFIG, 'utf8')) as { data: Record<string, string> };
+type Kind = 'MarketplaceSource' | 'Skill';
+type Health = { status: string; message: string };
+
+const signal = () => AbortSignal.timeout(60_000);
+const healthOf = async (kind: Kind, object: object): Promise<Health> =>
+  (await runArgoScript(
+    data[`resource.customizations.health.skills.tfrobot.io_${kind}`] ?? '',
+    object,
+    signal(),
+  )) as Health;
+
+interface Actions {
+  'discovery.lua': string;
+  definitions: { name: string; 'action.lua': string }[];
+}
+const actionsOf = (kind: Kind): Actions =>
+  parse(data[`resource.customizations.actions.skills.tfrobot.io_${kind}`] ?? '');
+
+// The first run compiles the interpreter.
+beforeAll(() => runArgoScript('return {}', {}, AbortSignal.timeout(600_000)), 600_000);
+
+const NOW = '2026-01-02T03:04:05Z';
+const base = (over: Partial<Base> = {}): Base => ({ generation: 3, now: NOW, suspended: false, ...over });
+const object = (kind: Kind, status: object | undefined, spec: object = {}, generation = 3) => ({
+  apiVersion: 'skills.tfrobot.io/v1alpha1',
+  kind,
+  metadata: { name: 'team', namespace: 'market', generation },
+  spec,
+  ...(status ? { status } : {}),
+});
+
+const VERSION = {
+  version: '6aa2af98271e',
+  digest: '6'.repeat(64),
+  manifestSHA256: 'a'.repeat(64),
+  commit: 'c'.repeat(40),
+  runtime: 'prompt-only',
+  files: 1,
+  bytes: 10,
+};
+const skill = (over: Partial<SkillFacts>): Summary =>
+  summarizeSkill({
+    ...base(),
+    slots: { retired: [] } as unknown as Slots,
+    outcome: { kind: 'Done' },
+    ownGit: false,
+    passed: {},
+    ...over,
+  });
+const slots = (over: object): Slots => ({ retired: [], ...over }) as unknown as Slots;
+const candidate = (over: object) =>
+  slots({ served: VERSION, candidate: { ...VERSION, version: '09c7b35ba093', attempt: 0, ...over } });
+const failed = (
+  policy: 'Stalled' | 'Waiting' | 'Retry',
+  reason: 'AuthenticationFailed' | 'URLInvalid',
+  message: string,
+) => ({ kind: 'Failed', policy, reason, message, step: 'Fetched' }) as const;
+
+describe('the health of a Skill', () => {
+  const cases: [state: string, status: object | undefined, health: string, message: RegExp][] = [
+    ['new', undefined, 'Progressing', /waiting for skill-operator/],
+    [
+      'created, with the default of its status',
+      { observedGeneration: -1 },
+      'Progressing',
+      /waiting for skill-operator/,
+    ],
+    [
+      'being fetched',
+      skill({ outcome: { kind: 'Progressing', message: 'reading the tree' } }),
+      'Progressing',
+      /reading the tree/,
+    ],
+    ['served', skill({ slots: slots({ served: VERSION }) }), 'Healthy', /^version 6aa2af98271e is served$/],
+    [
+      'invalid while the old version stays',
+      skill({ slots: slots({ served: VERSION }), invalid: 'SKILL.md:3:14: no description' }),
+      'Degraded',
+      /^Invalid: SKILL\.md:3:14/,
+    ],
+    ['queued', skill({ slots: candidate({ phase: 'Queued' }) }), 'Progressing', /waits for its build/],
+    ['building', skill({ slots: candidate({ phase: 'Building' }) }), 'Progressing', /is being built/],
+    ['registering', skill({ slots: candidate({ phase: 'Registering' }) }), 'Progressing', /is being registered/],
+    [
+      'building again after an interruption',
+      skill({
+        slots: candidate({
+          phase: 'Building',
+          reason: 'BuildInterrupted',
+          message: 'the node went away',
+          retryAt: NOW,
+        }),
+      }),
+      'Progressing',
+      /BuildInterrupted: the node went away/,
+    ],
+    [
+      'failed',
+      skill({ slots: candidate({ phase: 'Failed', reason: 'BuildCommandFailed', message: 'RUN false ended with 1' }) }),
+      'Degraded',
+      /^BuildCommandFailed: RUN false/,
+    ],
+    [
+      'held by a name',
+      skill({ slots: candidate({ phase: 'Held', reason: 'NameConflict', message: 'pdf is served by team.docs.pdf' }) }),
+      'Degraded',
+      /^NameConflict/,
+    ],
+    [
+      'without builds',
+      skill({ slots: candidate({ phase: 'Queued', reason: 'BuildNotConfigured', message: 'builds are off' }) }),
+      'Degraded',
+      /^BuildNotConfigured/,
+    ],
+    [
+      'lost',
+      skill({ slots: slots({ served: VERSION }), packageLost: 'the package is gone' }),
+      'Degraded',
+      /^PackageLost/,
+    ],
+    [
+      'without its template',
+      skill({ slots: slots({ served: VERSION }), templateUnknown: 'e2b does not know x' }),
+      'Degraded',
+      /^TemplateNotFound/,
+    ],
+    [
+      'waiting for a Secret',
+      skill({ ownGit: true, outcome: failed('Waiting', 'AuthenticationFailed', 'the key is refused') }),
+      'Progressing',
+      /^AuthenticationFailed: the key is refused/,
+    ],
+    [
+      'with a URL that cannot be',
+      skill({ ownGit: true, outcome: failed('Stalled', 'URLInvalid', 'not a URL') }),
+      'Degraded',
+      /^URLInvalid/,
+    ],
+  ];
+  test.each(cases)('that is %s', async (_state, status, health, message) => {
+    const found = await healthOf('Skill', object('Skill', status));
+    expect(found.status).toBe(health);
+    expect(found.message).toMatch(message);
+  });
+
+  test('is Progressing while the status is about an older generation', async () => {
+    const status = skill({ slots: slots({ served: VERSION }) });
+    expect((await healthOf('Skill', object('Skill', status, {}, 4))).status).toBe('Progressing');
+  });
+  test('is Suspended, also before anything was served', async () => {
+    const status = skill({ suspended: true });
+    expect(await healthOf('Skill', object('Skill', status, { suspend: true }))).toEqual({
+      status: 'Suspended',
+      message: 'spec.suspend is true',
+    });
+  });
+});
+
+const source = (over: Partial<SourceFacts>): Summary =>
+  summarizeSource({ ...base(), outcome: { kind: 'Done' }, fetched: 'main@sha1:abc', applied: 4, problems: 0, ...over });
+const counts = { total: 4, ready: 3, invalid: 1, building: 0, failed: 0, waiting: 0 };
+const withHealthOfSkills = (summary: Summary) => ({
+  ...summary,
+  conditions: [...summary.conditions, skillsHealthy(counts, { namespace: 'market', name: 'team' }, undefined, NOW)],
+});
+
+describe('the health of a MarketplaceSource', () => {
+  const cases: [state: string, status: object | undefined, health: string, message: RegExp][] = [
+    ['new', { observedGeneration: -1 }, 'Progressing', /waiting for skill-operator/],
+    ['being fetched', source({ outcome: { kind: 'Progressing', message: 'fetching' } }), 'Progressing', /fetching/],
+    ['applied', source({}), 'Healthy', /^main@sha1:abc: 4 skills applied$/],
+    [
+      'applied with one bad skill',
+      withHealthOfSkills(source({})),
+      'Healthy',
+      /4 skills applied; 1 of 4 skills not ready: 1 invalid/,
+    ],
+    ['holding back a prune', source({ pruneBlocked: '9 of 10 skills vanished' }), 'Healthy', /9 of 10 skills vanished/],
+    [
+      'refused by Git',
+      source({ outcome: failed('Waiting', 'AuthenticationFailed', 'the key is refused') }),
+      'Progressing',
+      /^AuthenticationFailed/,
+    ],
+    [
+      'unreachable',
+      source({
+        outcome: { ...failed('Retry', 'AuthenticationFailed', ''), reason: 'GitUnreachable', message: 'no route' },
+      }),
+      'Progressing',
+      /^GitUnreachable: no route/,
+    ],
+    ['wrong', source({ outcome: failed('Stalled', 'URLInvalid', 'not a URL') }), 'Degraded', /^URLInvalid: not a URL/],
+  ];
+  test.each(cases)('that is %s', async (_state, status, health, message) => {
+    const found = await healthOf('MarketplaceSource', object('MarketplaceSource', status));
+    expect(found.status).toBe(health);
+    expect(found.message).toMatch(message);
+  });
+  test('is Suspended', async () => {
+    const found = await healthOf(
+      'MarketplaceSource',
+      object('MarketplaceSource', source({ suspended: true }), { suspend: true }),
+    );
+    expect(found.status).toBe('Suspended');
+  });
+});
+
+describe('the actions', () => {
+  const enabled = async (kind: Kind, obj: object): Promise<string[]> => {
+    const found = (await runArgoScript(actionsOf(kind)['discovery.lua'], obj, signal())) as Record<
+      string,
+      { disabled: boolean }
+    >;
+    expect(Object.keys(found).sort()).toEqual(
+      actionsOf(kind)
+        .definitions.map(({ name }) => name)
+        .sort(),
+    );
+    return Object.keys(found)
+      .filter((name) => !found[name]?.disabled)
+      .sort();
+  };
+  const ownImage = { served: { ...VERSION, image: 'registry/x@sha256:1' } };
+
+  test.each<[what: string, kind: Kind, spec: object, status: object | undefined, names: string[]]>([
+    ['a source', 'MarketplaceSource', {}, undefined, ['reconcile', 'suspend']],
+    ['a suspended source', 'MarketplaceSource', { suspend: true }, undefined, ['resume']],
+    ['a Skill without an image', 'Skill', {}, { served: VERSION }, ['reconcile', 'suspend']],
+    ['a Skill with an image of its own', 'Skill', {}, ownImage, ['rebuild', 'reconcile', 'suspend']],
+    ['a suspended Skill with an image', 'Skill', { suspend: true }, ownImage, ['resume']],
+  ])('that are offered for %s', async (_what, kind, spec, status, names) => {
+    expect(await enabled(kind, object(kind, status, spec))).toEqual(names);
+  });
+
+  const act = async (name: string, spec: object) => {
+    const script = actionsOf('Skill').definitions.find((one) => one.name === name)?.['action.lua'] ?? '';
+    return (await runArgoScript(script, object('Skill', undefined, { path: 'a', ...spec }), signal())) as {
+      metadata: { annotations?: Record<string, string> };
+      spec: object;
+    };
+  };
+  const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
+  test.each([
+    ['reconcile', 'requestedAt'],
+    ['rebuild', 'rebuild'],
+  ])('%s sets the annotation %s and nothing else', async (name, annotation) => {
+    const { metadata, spec } = await act(name, {});
+    expect(metadata.annotations).toEqual({ [`skills.tfrobot.io/${annotation}`]: expect.stringMatching(MOMENT) });
+    expect(spec).toEqual({ path: 'a' });
+  });
+  test('suspend and resume set spec.suspend', async () => {
+    expect((await act('suspend', {})).spec).toEqual({ path: 'a', suspend: true });
+    expect((await act('resume', { suspend: true })).spec).toEqual({ path: 'a', suspend: false });
+  });
+});
