@@ -12,8 +12,9 @@ WORKDIR /src
 COPY package.json package-lock.json ./
 # The bundler alone of the tools for development: they are many times the size of what is bundled.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund --no-update-notifier \
-    && npm install --prefix / --ignore-scripts --no-audit --no-fund --no-update-notifier \
-        "esbuild@$(node -p 'require("./package.json").devDependencies.esbuild')"
+    && npm install --prefix /tools --ignore-scripts --no-audit --no-fund --no-update-notifier \
+        "esbuild@$(node -p 'require("./package.json").devDependencies.esbuild')" \
+    && ln -s /tools/node_modules/esbuild node_modules/esbuild
 COPY tsconfig.json ./
 COPY scripts/build.ts scripts/
 COPY src src

@@ -31,8 +31,8 @@ generate: install ## Write crds/ and the generated parts of docs/
 build: install ## Bundle the operator and skillctl into dist/
 	node scripts/build.ts
 
-cluster: install ## Start the test cluster and keep it until Ctrl-C; prints KUBECONFIG
-	node test/cluster/main.ts
+cluster: install ## Start the test cluster (NODE=1: with a node) and keep it until Ctrl-C
+	node test/cluster/main.ts $(if $(NODE),--node)
 
 kind: install ## The same on a kind cluster, where a Docker engine answers
 	node test/cluster/kind.ts

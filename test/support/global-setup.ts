@@ -18,7 +18,7 @@ const say = (line: string): void => {
 async function wantsNode(project: TestProject): Promise<boolean> {
   if (project.name !== 'e2e') return false;
   const why = await whyNoNode();
-  if (why !== undefined) say(`the tests in test/e2e are skipped: ${why}`);
+  if (why !== undefined) say(`tests that need a node are skipped: ${why}`);
   return why === undefined;
 }
 

@@ -45,7 +45,7 @@ export class Helm implements AsyncDisposable {
       ...{ HELM_CACHE_HOME: this.#home, HELM_CONFIG_HOME: this.#home, HELM_DATA_HOME: this.#home },
       KUBECONFIG: kubeconfig ?? join(this.#home, 'none'),
     };
-    const input = values ? { input: stringify(values) } : {};
+    const input = values ? { input: stringify(values, { version: '1.1' }) } : {};
     const all = [...args, ...(values ? ['--values', '-'] : [])];
     return await exec(await this.#binary(), all, { signal: AbortSignal.timeout(RUN_MS), env, ...input });
   }

@@ -132,7 +132,7 @@ export async function operatorBuildBase(say: Say, signal: AbortSignal): Promise<
       for (const file of files) cpSync(join(ROOT, file), join(scratch, file));
       const cache = join(scratch, 'cache');
       const env = { npm_config_cache: cache };
-      const script = install.replace('--prefix /', `--prefix ${join(scratch, 'tools')}`);
+      const script = install.replaceAll('/tools', join(scratch, 'tools'));
       await execOk('sh', ['-ec', script], { signal, cwd: scratch, env, timeoutMs: INSTALL_MS });
       const layer = layerOf([{ path: 'npm-cache/', folder: true }, ...entriesOf(cache, 'npm-cache')]);
       const Env = [PATH, 'npm_config_cache=/npm-cache', 'npm_config_offline=true'];

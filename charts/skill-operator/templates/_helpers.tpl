@@ -61,12 +61,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $name -}}
 {{- end -}}
 
-{{/* Port of a URL, or of host:port (https without one). */}}
+{{/* Port of a URL. */}}
 {{- define "skill-operator.portOf" -}}
-{{- $url := contains "://" . | ternary . (printf "https://%s" .) -}}
-{{- $host := (urlParse $url).host -}}
-{{- $port := regexFind ":[0-9]+$" $host | trimPrefix ":" -}}
-{{- default (hasPrefix "http://" $url | ternary "80" "443") $port -}}
+{{- $port := regexFind ":[0-9]+$" (urlParse .).host | trimPrefix ":" -}}
+{{- default (hasPrefix "http://" . | ternary "80" "443") $port -}}
 {{- end -}}
 
 {{/* The settings file: config, with what only the chart knows. */}}

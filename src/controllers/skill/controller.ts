@@ -105,11 +105,17 @@ export class SkillController {
       this.names.release(skill);
       if (signal.aborted) throw error;
       const failure = explained(error, 'skill', skill);
-      if (failure.reason === 'StoreCorrupt') this.#deps.health.requestVerify(key);
+      if (failure.reason === 'StoreCorrupt' && !pass.verifying) this.#verifySoon(key);
       const before = this.#judged({ ...pass, slots: slotsOf(skill), actions: [] }, failure);
       await this.#finisher.finish(before, failed(failure, pass), signal);
       throw failure;
     }
+  }
+
+  /** Damaged bytes are written anew by a pass that reads them; it need not wait for a person or for the next heal. */
+  #verifySoon(key: Key): void {
+    this.#deps.health.requestVerify(key);
+    this.#deps.wake(key);
   }
 
   /** The pass with what heal found out about store and engine. */

@@ -120,6 +120,14 @@ describe.skipIf(!node)('runs with a node', () => {
     });
   });
 
+  test.each(['/run', '/var/lib', '/var/log', '/proc/sys/kernel/panic', '/proc/sys/vm/overcommit_memory'])(
+    'keep to themselves what the node writes to %s',
+    (path) => {
+      const from = mountedFrom({ ...shared, node }, path);
+      expect(from).toMatch(path === '/run' ? /^\/$/ : new RegExp(`${shared.runDir}/node${path}$`));
+    },
+  );
+
   test("go on after one of the node's programs was killed and started again", async () => {
     const other = await startCluster({ kubeconfig: '', node: true });
     try {

@@ -10,8 +10,10 @@ afterAll(() => helm[Symbol.asyncDispose]());
 async function refusal(values: Values): Promise<string> {
   const { code, stderr } = await helm.run(['template', 'skill-operator', CHART], { values });
   expect(code).toBe(1);
-  const lines = stderr.split('\n').filter((line) => line.startsWith('- ') || line.includes('execution error'));
-  return lines.map((line) => line.replace(/^.*(?=executing|error calling fail:)/, '')).join('\n');
+  const lines = stderr.split('
+').filter((line) => line.startsWith('- ') || line.includes('execution error'));
+  return lines.map((line) => line.replace(/^.*execution error at \(.*?\): /, '')).join('
+');
 }
 
 const store = (over: object): Values => ({

@@ -1,4 +1,5 @@
-import { MINIMAL, type Values } from '../../support/helm.ts';
+import { Helm, MINIMAL, type Values } from '../../support/helm.ts';
+import type { K8sObject } from '../../support/k8s.ts';
 
 const DIGEST = `sha256:${'1'.repeat(64)}`;
 
@@ -22,7 +23,7 @@ export const BUILDS = {
 };
 
 /** Ways to install the chart that differ in what is rendered. */
-export const VARIANTS: Readonly<Record<string, Values>> = {
+export const VARIANTS = {
   minimal: MINIMAL,
   'two replicas': { ...MINIMAL, replicas: 2 },
   builds: { ...MINIMAL, config: BUILDS },
@@ -51,7 +52,7 @@ export const VARIANTS: Readonly<Record<string, Values>> = {
     image: { digest: DIGEST, pullPolicy: 'Always' },
     imagePullSecrets: [{ name: 'pull' }],
     replicas: 3,
-    resources: { requests: { cpu: 1 }, limits: { cpu: 2, memory: '2Gi' } },
+    resources: { requests: { cpu: '1' }, limits: { cpu: '2', memory: '2Gi' } },
     proxy: {
       http: 'http://proxy.example.com:3128',
       https: 'http://proxy.example.com:3128',
@@ -70,7 +71,7 @@ export const VARIANTS: Readonly<Record<string, Values>> = {
     topologySpreadConstraints: [
       { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' },
     ],
-    podAnnotations: { note: 'yes' },
+    podAnnotations: { note: 'hello' },
     podLabels: { tier: 'infra' },
     extraEnv: [{ name: 'TZ', value: 'UTC' }],
     extraArgs: ['--log-level=debug'],
@@ -90,4 +91,34 @@ export const VARIANTS: Readonly<Record<string, Values>> = {
       extraEgress: [{ to: [{ ipBlock: { cidr: '10.9.0.0/16' } }] }],
     },
   },
-};
+} as const satisfies Record<string, Values>;
+
+/** Name of a variant. */
+export type VariantName = keyof typeof VARIANTS;
+
+/** The variants as Helm renders them, each once. */
+export class Rendered implements AsyncDisposable {
+  readonly #helm = new Helm();
+  readonly #known = new Map<VariantName, Promise<K8sObject[]>>();
+
+  /** Compiles Helm if need be; call it in a hook with `HELM_COMPILE_MS`. */
+  prepare(): Promise<void> {
+    return this.#helm.prepare();
+  }
+
+  /** The objects of a variant; nobody may change them. */
+  of(name: VariantName): Promise<K8sObject[]> {
+    const known = this.#known.get(name) ?? this.#helm.render(VARIANTS[name]);
+    this.#known.set(name, known);
+    return known;
+  }
+
+  /** The objects of other values. */
+  values(values: Values): Promise<K8sObject[]> {
+    return this.#helm.render(values);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#helm[Symbol.asyncDispose]();
+  }
+}

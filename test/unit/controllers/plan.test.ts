@@ -1,51 +1,10 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS, LABELS } from '../../../src/api/labels.ts';
-import type { MarketplaceSource } from '../../../src/api/marketplacesource.ts';
 import type { Skill } from '../../../src/api/skill.ts';
 import { atOnce } from '../../../src/base/slices.ts';
-import {
-  isControlledBy,
-  liveInventory,
-  observedSpecOf,
-  type Plan,
-  planSkills,
-} from '../../../src/controllers/marketplacesource/plan.ts';
-import type { DiscoveredSkill } from '../../../src/marketplace/discover.ts';
-import { applied, directory, served, source } from './objects.ts';
-
-const C1 = '1'.repeat(40);
-const C2 = '2'.repeat(40);
-
-interface PassInput {
-  owner?: MarketplaceSource;
-  children?: Skill[];
-  found: DiscoveredSkill[];
-  commit?: string;
-  pruneAllowed?: boolean;
-}
-
-const plan = ({ owner = source(), children = [], found, commit = C1, pruneAllowed = false }: PassInput): Plan =>
-  atOnce(planSkills({ source: owner, children, found, commit, pruneAllowed }));
-
-/** The children after the plan was carried out. */
-function carriedOut(owner: MarketplaceSource, children: Skill[], { apply, remove }: Plan): Skill[] {
-  const left = new Map(children.map((child) => [child.metadata.name, child]));
-  for (const { metadata } of remove) left.delete(metadata.name);
-  for (const desired of apply) left.set(desired.name, applied(owner, desired, left.get(desired.name)));
-  return [...left.values()];
-}
-
-/** Children as a first pass over these directories leaves them. */
-function standing(found: DiscoveredSkill[], owner = source()): Skill[] {
-  return carriedOut(owner, [], plan({ owner, found }));
-}
-
-const names = (list: { name: string }[]) => list.map(({ name }) => name);
-const removed = ({ remove }: Plan) => remove.map(({ metadata }) => metadata.name);
-const serving = (child: Skill): Skill => ({ ...child, status: { ...child.status, served: served() } });
-const of = (count: number, plugin = 'docs') =>
-  Array.from({ length: count }, (_, i) => directory(`${plugin}/skill-${i}`, `tree-${i}`));
+import { isControlledBy, liveInventory, observedSpecOf } from '../../../src/controllers/marketplacesource/plan.ts';
+import { directory, source } from './objects.ts';
+import { C1, C2, carriedOut, names, of, plan, removed, serving, standing } from './passes.ts';
 
 describe('planSkills', () => {
   it('makes a Skill of every directory with a SKILL.md', () => {
@@ -291,79 +250,6 @@ describe('planSkills', () => {
       const children = standing(found, full);
       expect(names(plan({ owner: now, children, found }).apply)).toEqual(['team.docs.pdf']);
     });
-  });
-});
-
-describe('the inventory', () => {
-  const plugin = fc.constantFrom('docs', 'office', 'media');
-  const listing = fc.uniqueArray(
-    fc.record({
-      plugin,
-      skill: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
-      tree: fc.constantFrom('t1', 't2'),
-      has: fc.boolean(),
-    }),
-    { selector: ({ plugin: p, skill: s }) => `${p}/${s}`, maxLength: 12 },
-  );
-  const toFound = (list: { plugin: string; skill: string; tree: string; has: boolean }[]) =>
-    list.map(({ plugin: p, skill: s, tree, has }) => directory(`${p}/${s}`, tree, has));
-  const policy = fc.constantFrom<MarketplaceSource['spec']>(
-    source().spec,
-    source({ prune: { policy: 'Keep' } }).spec,
-    source({ prune: { maxPercent: 0 } }).spec,
-    source({ skillTemplate: { labels: { team: 'x' }, versionHistoryLimit: 0 } }).spec,
-  );
-
-  it('of the plan is the one of the Skills that it leaves, and a second pass changes nothing', () => {
-    fc.assert(
-      fc.property(
-        listing,
-        listing,
-        policy,
-        fc.array(fc.nat(11), { maxLength: 6 }),
-        fc.boolean(),
-        (one, two, spec, who, pruneAllowed) => {
-          const owner = source(spec);
-          const first = standing(toFound(one), owner).map((child, i) => (who.includes(i) ? serving(child) : child));
-          const result = plan({ owner, children: first, found: toFound(two), commit: C2, pruneAllowed });
-          const left = carriedOut(owner, first, result);
-          expect(atOnce(liveInventory(owner, left))).toBe(result.inventory);
-          expect(left).toHaveLength(result.live);
-          const again = plan({ owner, children: left, found: toFound(two), commit: C2, pruneAllowed });
-          expect([again.apply, again.inventory]).toEqual([[], result.inventory]);
-        },
-      ),
-      { numRuns: 300 },
-    );
-  });
-
-  it('and the plan do not depend on the order of children and directories', () => {
-    fc.assert(
-      fc.property(listing, listing, fc.infiniteStream(fc.nat()), (one, two, stream) => {
-        const shuffled = <T>(list: T[]): T[] =>
-          list
-            .map((item) => ({ item, rank: stream.next().value as number }))
-            .sort((a, b) => a.rank - b.rank)
-            .map(({ item }) => item);
-        const children = standing(toFound(one)).map(serving);
-        const [a, b] = [
-          plan({ children, found: toFound(two), commit: C2 }),
-          plan({ children: shuffled(children), found: shuffled(toFound(two)), commit: C2 }),
-        ];
-        const sorted = <T extends { name: string }>(list: T[]) => [...list].sort((x, y) => (x.name < y.name ? -1 : 1));
-        expect(sorted(a.apply)).toEqual(sorted(b.apply));
-        expect(removed(a).sort()).toEqual(removed(b).sort());
-        expect([a.inventory, a.blocked]).toEqual([b.inventory, b.blocked]);
-      }),
-      { numRuns: 200 },
-    );
-  });
-
-  it('leaves out Skills that are being deleted', () => {
-    const children = standing(of(2));
-    const [first, second] = children as [Skill, Skill];
-    const dying = { ...second, metadata: { ...second.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
-    expect(atOnce(liveInventory(source(), [first, dying]))).toBe(atOnce(liveInventory(source(), [first])));
   });
 });
 

@@ -250,6 +250,24 @@ describe('copyLayout', () => {
         ),
     ],
     [
+      'a layer of the right bytes that claims to be smaller, to slip below the limit',
+      () =>
+        writeLayout(
+          source,
+          layoutParts((m) => {
+            layersOf(m)[0].size = 1;
+          }),
+        ),
+    ],
+    [
+      'a marker that is a directory',
+      (parts) => {
+        writeLayout(source, parts);
+        rmSync(join(source, 'oci-layout'));
+        mkdirSync(join(source, 'oci-layout'));
+      },
+    ],
+    [
       'a layer without a size',
       () =>
         writeLayout(
