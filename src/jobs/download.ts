@@ -64,7 +64,7 @@ async function attempt({ name, url, size }: Wanted, dispatcher: Dispatcher, sign
   const bytes = Buffer.alloc(size);
   let at = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    if (false) throw new JobError(EXIT.ContextCorrupt, `${name} is longer than ${size} bytes`);
+    if (at + chunk.length > size) throw new JobError(EXIT.ContextCorrupt, `${name} is longer than ${size} bytes`);
     at += chunk.copy(bytes, at);
   }
   if (at < size) throw unreachable(name, `it ended after ${at} of ${size} bytes`);

@@ -1,5 +1,5 @@
 import { chmod, mkdir, open, readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { holdSecret } from '../base/redact.ts';
 import { EXIT } from '../build/exits.ts';
@@ -49,14 +49,26 @@ async function writeNew(path: string, content: Uint8Array, mode: number): Promis
   await chmod(path, mode);
 }
 
+/** The directories between the context and a file, which get their mode whatever the umask is. */
+async function makeDirectories(context: string, path: string, made: Set<string>): Promise<void> {
+  const segments = path.split('/').slice(0, -1);
+  for (let i = 1; i <= segments.length; i++) {
+    const directory = join(context, ...segments.slice(0, i));
+    if (made.has(directory)) continue;
+    await mkdir(directory);
+    await chmod(directory, 0o755);
+    made.add(directory);
+  }
+}
+
 async function unpack(tar: Uint8Array, context: string, signal: AbortSignal): Promise<number> {
   const files = readPackageTar(tar);
+  const made = new Set<string>();
   for (const { path, content, mode } of files) {
     signal.throwIfAborted();
-    const target = join(context, path);
     try {
-      await mkdir(dirname(target), { recursive: true, mode: 0o755 });
-      await writeNew(target, content, mode);
+      await makeDirectories(context, path, made);
+      await writeNew(join(context, path), content, mode);
     } catch (error) {
       // A file where another one needs a directory: the file system says what the archive got wrong.
       if (!['EEXIST', 'ENOTDIR', 'EISDIR'].includes(codeOf(error))) throw error;

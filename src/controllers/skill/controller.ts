@@ -158,15 +158,18 @@ export class SkillController {
   async #useHands(pass: Pass, signal: AbortSignal): Promise<number | undefined> {
     const { hands } = this.#deps;
     const context = this.#slotting.context(pass.skill, pass.slots.candidate?.engine);
+    const before = pass.slots.retired;
     const { events, againMs } = await hands.step(pass, context, signal);
     for (const event of events) this.#slotting.apply(pass, event);
+    // What these events retired has to be removed, and no other event would bring that pass.
+    const retires = pass.slots.retired.some((entry) => entry.state === 'Deleting' && !before.includes(entry));
     for (const action of pass.actions) {
       if (action.type === 'CancelJob') await hands.cancelJob(action.jobName, signal);
       if (action.type === 'LedgerEntry') await hands.toLedger(pass.skill, action.entry, action.why, signal);
     }
     if (pass.slots.served) this.names.claim(pass.skill);
     await this.#introduce(pass, signal);
-    return againMs;
+    return retires ? 0 : againMs;
   }
 
   /** A version that is served later than it was evaluated brings its own name and description along. */

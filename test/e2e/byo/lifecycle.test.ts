@@ -83,7 +83,7 @@ describe.skipIf(!node)('the versions of a skill that brings its own image', () =
     const skill = 'move.p.mover';
     const first = (await stage.until(skill, 'Ready on E2B', isReady)).status.served;
 
-    await push({ mover: { ...stage.skill('cubesandbox', 'mover', numbered(1)), '.e2b.dockerfile': numbered(1) } });
+    await push({ mover: stage.skill('cubesandbox', 'mover', numbered(1)) });
     const second = await stage.until(
       skill,
       'Ready on CubeSandbox',

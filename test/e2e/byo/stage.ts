@@ -176,7 +176,7 @@ export class Stage implements AsyncDisposable {
     await repository.commit(marketplace({ p: skills }));
     const source = await applySource(this.operator, name, repository, spec);
     const push = async (change: Record<string, Record<string, TestFile>>) => {
-      await repository.commit(marketplace({ p: change }));
+      await repository.commit(marketplace({ p: change }), { keep: false });
       await requestPass(this.k8s, source);
     };
     return { repository, source, push };

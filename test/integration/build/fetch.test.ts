@@ -93,6 +93,9 @@ async function prepare({
 const rejects = (options: FetchOptions, exitCode: number, clock: Clock = hurriedClock()) =>
   expect(fetchContext(options, clock, signal)).rejects.toMatchObject({ name: 'JobError', exitCode });
 
+const modesOf = ({ context }: FetchOptions): string[] =>
+  ['SKILL.md', 'scripts', 'scripts/run.sh'].map((path) => (statSync(join(context, path)).mode & 0o7777).toString(8));
+
 describe('fetchContext', () => {
   test('writes the context with its modes and the Dockerfile beside it', async () => {
     const options = await prepare();
@@ -101,10 +104,7 @@ describe('fetchContext', () => {
     expect(files).toEqual(['.dockerignore', 'SKILL.md', 'scripts', 'scripts/run.sh']);
     expect(readFileSync(join(options.context, 'SKILL.md'), 'utf8')).toBe('hello');
     expect(readFileSync(options.dockerfile)).toEqual(DOCKERFILE);
-    const modes = ['SKILL.md', 'scripts', 'scripts/run.sh'].map(
-      (path) => statSync(join(options.context, path)).mode & 0o7777,
-    );
-    expect(modes.map((mode) => mode.toString(8))).toEqual(['644', '755', '755']);
+    expect(modesOf(options)).toEqual(['644', '755', '755']);
   });
 
   test('writes what another tar reads from the same archive', async () => {
@@ -210,6 +210,24 @@ describe('fetchContext', () => {
     expect(String(said)).toBe('JobError: the Dockerfile could not be downloaded: ECONNREFUSED');
   });
 
+  test('stops reading when more comes than was stored', async () => {
+    let sent = 0;
+    const server = await listen((_, response) => {
+      const more = () => {
+        while (sent++ < 1000 && response.write(Buffer.alloc(1024 * 1024)));
+        if (sent >= 1000) response.end();
+      };
+      response.on('drain', more);
+      more();
+    });
+    try {
+      await rejects(await prepare({ urls: { dockerfile: `http://${server.host}/d` } }), EXIT.ContextCorrupt);
+      expect(sent).toBeLessThan(100);
+    } finally {
+      await server.close();
+    }
+  });
+
   test('does not follow a redirect', async () => {
     const server = await listen((_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end());
     try {
@@ -254,8 +272,10 @@ describe('the program', () => {
     `--dockerfile-size=${options.dockerfileSource.size}`,
   ];
 
-  test('ends with 0 and the number of files', async () => {
-    expect(await runJob(argv(await prepare()))).toEqual({ code: 0, stdout: 'fetched 3 files\n', stderr: '' });
+  test('ends with 0 and the number of files, whose modes no umask changes', async () => {
+    const options = await prepare();
+    expect(await runJob(argv(options))).toEqual({ code: 0, stdout: 'fetched 3 files\n', stderr: '' });
+    expect(modesOf(options)).toEqual(['644', '755', '755']);
   });
 
   test('ends with the code of its failure and one line that says why', async () => {

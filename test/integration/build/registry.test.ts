@@ -288,12 +288,17 @@ describe('an answer out of order', () => {
     expect(seen).toEqual([undefined, expect.stringMatching(/^Basic /), undefined]);
   });
 
-  test('that redirects a delete is refused', async () => {
-    await using server = await against((_, response) => response.writeHead(307, { location: '/x' }).end());
+  test('that redirects a delete is refused and not followed', async () => {
+    const asked: (string | undefined)[] = [];
+    await using server = await against((request, response) => {
+      asked.push(request.url);
+      response.writeHead(request.url === '/gone' ? 202 : 307, { location: '/gone' }).end();
+    });
     expect(await rejection(server.client.deleteImage('a', NOTHING, signal))).toEqual({
       policy: 'Retry',
       reason: 'RegistryUnexpectedAnswer',
     });
+    expect(asked).toEqual([`/v2/a/manifests/${NOTHING}`]);
   });
 
   test('does not outlive the caller', async () => {

@@ -10,12 +10,17 @@ export interface JobRun {
   stderr: string;
 }
 
-/** Runs a job as the container does: its own process, nothing of this one's environment. `onStart` gets a way to signal it. */
+const WITH_NARROW_UMASK = 'umask 077; exec "$@"';
+
+/** Runs a job as the container does: its own process, nothing of this one's environment, and the narrowest umask. `onStart` gets a way to signal it. */
 export async function runJob(
   argv: readonly string[],
   onStart?: (kill: (signal: NodeJS.Signals) => void) => void,
 ): Promise<JobRun> {
-  const child = spawn(process.execPath, [MAIN, ...argv], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('/bin/sh', ['-c', WITH_NARROW_UMASK, 'sh', process.execPath, MAIN, ...argv], {
+    env: {},
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].on('data', (chunk: Buffer) => {

@@ -135,4 +135,3 @@ describe('the settings file', () => {
     });
   });
 });
-

@@ -91,7 +91,8 @@ describe('a release', { concurrent: false }, () => {
     await ok(['install', 'skill-operator', CHART]);
     await k8s.waitFor(CRD, (crd) => condition(crd, 'Established')?.status === 'True');
     await k8s.apply({
-      ...SOURCE,
+      apiVersion: SOURCE.apiVersion,
+      kind: SOURCE.kind,
       metadata: { name: SOURCE.name, namespace: 'default' },
       spec: { type: 'git', git: { url: 'https://git.example.com/a.git' } },
     });

@@ -10,10 +10,8 @@ afterAll(() => helm[Symbol.asyncDispose]());
 async function refusal(values: Values): Promise<string> {
   const { code, stderr } = await helm.run(['template', 'skill-operator', CHART], { values });
   expect(code).toBe(1);
-  const lines = stderr.split('
-').filter((line) => line.startsWith('- ') || line.includes('execution error'));
-  return lines.map((line) => line.replace(/^.*execution error at \(.*?\): /, '')).join('
-');
+  const lines = stderr.split('\n').filter((line) => line.startsWith('- ') || line.includes('execution error'));
+  return lines.map((line) => line.replace(/^.*execution error at \(.*?\): /, '')).join('\n');
 }
 
 const store = (over: object): Values => ({
@@ -53,12 +51,18 @@ describe('values are refused', () => {
   });
 
   test('without a store, with the way out', async () => {
-    expect(await refusal({})).toMatchInlineSnapshot();
+    expect(await refusal({})).toMatchInlineSnapshot(
+      `"the operator keeps packages in S3: set config.store.endpoint and config.store.bucket (--set config.store.endpoint=https://minio.example.com,config.store.bucket=skills), or bundledS3.enabled=true to try it out"`,
+    );
   });
   test('without the Secret of the store, with the command that makes it', async () => {
-    expect(await refusal({ config: MINIMAL.config })).toMatchInlineSnapshot();
+    expect(await refusal({ config: MINIMAL.config })).toMatchInlineSnapshot(
+      `"store.existingSecret must name the Secret with the S3 key: kubectl -n default create secret generic skill-store --from-literal=accessKey=… --from-literal=secretKey=… and --set store.existingSecret=skill-store"`,
+    );
   });
   test('for builds in the namespace of the operator', async () => {
-    expect(await refusal(build({ namespace: 'default' }))).toMatchInlineSnapshot();
+    expect(await refusal(build({ namespace: 'default' }))).toMatchInlineSnapshot(
+      `"config.build.namespace must not be the release namespace: builds run as root in their container and need Pod Security baseline; leave it out for a namespace of its own"`,
+    );
   });
 });

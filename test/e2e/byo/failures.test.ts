@@ -1,0 +1,151 @@
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { condition, type K8sObject } from '../../support/k8s.ts';
+import { requestPass } from '../../support/market.ts';
+import { isReady, openStage, type Stage } from './stage.ts';
+
+const { node, ...info } = inject('cluster');
+
+describe.skipIf(!node)('a build or a registration that fails', () => {
+  if (!node) return;
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage(info, node);
+  });
+  afterAll(() => stage?.[Symbol.asyncDispose]());
+  afterEach(async () => {
+    for (const gate of Object.values(stage.gates)) gate.down = false;
+    await stage.operator.check();
+  });
+
+  const numbered = (number: number) => stage.from(`RUN echo ${number} > /number`);
+  const isNotReady = (reason: string) => (object: K8sObject) => {
+    const ready = condition(object, 'Ready');
+    return ready?.status === 'False' && ready.reason === reason;
+  };
+
+  test('says what the RUN said, stays as it is, and the old version stays served', async () => {
+    const { push } = await stage.market('run', { breaks: stage.skill('e2b', 'breaks', numbered(1)) });
+    const skill = 'run.p.breaks';
+    const { served } = (await stage.until(skill, 'Ready', isReady)).status;
+    await push({ breaks: stage.skill('e2b', 'breaks', stage.from('RUN echo this is the reason; exit 3')) });
+    const failed = await stage.until(skill, 'Failed', isNotReady('BuildCommandFailed'));
+    expect(failed.status.candidate).toMatchObject({ phase: 'Failed', attempt: 1 });
+    expect(failed.status.candidate.logTail).toContain('this is the reason');
+    expect(Buffer.byteLength(failed.status.candidate.logTail)).toBeLessThanOrEqual(2048);
+    expect(condition(failed, 'Stalled')).toMatchObject({ status: 'True', reason: 'BuildCommandFailed' });
+    expect(condition(failed, 'Serving')).toMatchObject({ status: 'True' });
+    expect(failed.status).toMatchObject({ served, templateIDs: { e2b: served.templateID } });
+    const jobs = (await stage.jobs(skill)).length;
+    await requestPass(stage.k8s, stage.operator.skill(skill));
+    expect((await stage.jobs(skill)).length).toBe(jobs);
+    await push({ breaks: stage.skill('e2b', 'breaks', numbered(2)) });
+    await stage.until(skill, 'Ready with the repair', isReady);
+  });
+
+  test('says that there is no such base image', async () => {
+    const missing = `FROM ${node.baseRegistry.address}/none:1\nRUN true\n`;
+    await stage.market('base', { baseless: stage.skill('cubesandbox', 'baseless', missing) });
+    const failed = await stage.until('base.p.baseless', 'Failed', isNotReady('BaseImageRefused'));
+    expect(condition(failed, 'Ready')?.message).toContain('FROM');
+    expect(failed.status.served).toBeUndefined();
+    expect(condition(failed, 'Serving')).toMatchObject({ status: 'False', reason: 'NothingServed' });
+  });
+
+  test('finds no credential, wherever a RUN looks for one', async () => {
+    const look = [
+      'RUN echo \'{"auths":{"planted":1}}\' > /planted',
+      `RUN echo environment: $(env | grep -ciE 'secret|token|password|key=|amz') && \\
+  echo processes: $(cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -ciE 'secret|token|password|key=|amz') && \\
+  echo mounts: $(grep -cE 'serviceaccount|/run/skill-build|credential' /proc/self/mounts) && \\
+  echo files: $(grep -rlE '"auths"|X-Amz-Signature' / 2>/dev/null --exclude-dir=proc --exclude-dir=sys | tr '\\n' ' ') && exit 7`,
+    ];
+    await stage.market('spy', { spy: stage.skill('e2b', 'spy', stage.from(...look)) });
+    const failed = await stage.until('spy.p.spy', 'Failed', isNotReady('BuildCommandFailed'));
+    const said = failed.status.candidate.logTail.split('\n').filter((line: string) => /^\w+: ?/.test(line));
+    expect(said.slice(0, 4)).toEqual(['environment: 0', 'processes: 0', 'mounts: 0', 'files: /planted']);
+  });
+
+  test('holds up only the skills of the engine that is down, until it is back', async () => {
+    stage.gates.e2b.down = true;
+    await stage.market('down', {
+      waits: stage.skill('e2b', 'waits', numbered(1)),
+      goes: stage.skill('cubesandbox', 'goes', numbered(1)),
+    });
+    await stage.until('down.p.goes', 'Ready', isReady);
+    const waiting = await stage.until('down.p.waits', 'waiting for E2B', isNotReady('EngineUnavailable'));
+    expect(condition(waiting, 'Ready')?.message).toMatch(/^engine unavailable/i);
+    expect(condition(waiting, 'Built')).toMatchObject({ status: 'True' });
+    expect(condition(waiting, 'Registered')).toMatchObject({ status: 'False', reason: 'EngineUnavailable' });
+    expect(stage.templates('cubesandbox', 'waits')).toEqual([]);
+    stage.gates.e2b.down = false;
+    const ready = await stage.until('down.p.waits', 'Ready', isReady);
+    expect((await stage.jobs('down.p.waits')).length).toBe(1);
+    expect(ready.status.templateIDs).toEqual({ e2b: stage.templates('e2b', 'waits')[0] });
+  });
+
+  test('waits for a registry that is down, and says so', async () => {
+    // The check before a build counts for a while: a fresh operator has none.
+    await stage.operator.stop();
+    stage.gates.registry.down = true;
+    await stage.operator.start();
+    await stage.market('cut', { early: stage.skill('e2b', 'early', numbered(1)) });
+    const waiting = await stage.until('cut.p.early', 'waiting for the registry', isNotReady('RegistryUnavailable'));
+    expect(waiting.status.candidate.phase).toBe('Queued');
+    expect(await stage.jobs('cut.p.early')).toEqual([]);
+    stage.gates.registry.down = false;
+    await stage.until('cut.p.early', 'Ready', isReady);
+  });
+
+  test('waits for a credential that the registry refuses, and uses the new one at once', async () => {
+    const { namespace } = stage.operator.account;
+    const ref = { apiVersion: 'v1', kind: 'Secret', name: 'registry', namespace };
+    const good = (await stage.k8s.get(ref))?.data['.dockerconfigjson'] as string;
+    const auth = Buffer.from('pusher:wrong').toString('base64');
+    const bad = JSON.stringify({ auths: { [stage.gates.registry.address]: { auth } } });
+    await stage.k8s.patch(ref, { data: { '.dockerconfigjson': Buffer.from(bad).toString('base64') } });
+    try {
+      await stage.market('unauthorized', { denied: stage.skill('e2b', 'denied', numbered(1)) });
+      const waiting = await stage.until('unauthorized.p.denied', 'refused', isNotReady('RegistryAuthFailed'));
+      expect(waiting.status.served).toBeUndefined();
+      expect(stage.templates('e2b', 'denied')).toEqual([]);
+    } finally {
+      await stage.k8s.patch(ref, { data: { '.dockerconfigjson': good } });
+    }
+    await requestPass(stage.k8s, stage.operator.skill('unauthorized.p.denied'));
+    await stage.until('unauthorized.p.denied', 'Ready', isReady);
+    expect((await stage.jobs('unauthorized.p.denied')).length).toBe(1);
+  });
+
+  test('says that the quota of the build namespace is used up, and goes on when it is raised', async () => {
+    const quota = {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'none', namespace: stage.builds },
+      spec: { hard: { pods: '0' } },
+    };
+    const ref = { apiVersion: 'v1', kind: 'ResourceQuota', name: 'none', namespace: stage.builds };
+    await stage.k8s.apply(quota);
+    await stage.k8s.waitFor(ref, ({ status }) => status?.hard !== undefined);
+    try {
+      await stage.market('quota', { crowded: stage.skill('e2b', 'crowded', numbered(1)) });
+      const waiting = await stage.until('quota.p.crowded', 'refused by the quota', isNotReady('BuildPodForbidden'));
+      expect(condition(waiting, 'Ready')?.message).toContain('quota');
+      expect(waiting.status.candidate.phase).toBe('Building');
+    } finally {
+      await stage.k8s.delete(ref);
+    }
+    const ready = await stage.until('quota.p.crowded', 'Ready', isReady);
+    expect(condition(ready, 'Built')).toMatchObject({ status: 'True', reason: 'Succeeded' });
+  });
+
+  test('says that the build needs too much memory, and tries it once more', async () => {
+    await stage.market('memory', { greedy: stage.skill('e2b', 'greedy', stage.from('RUN tail /dev/zero')) });
+    const first = await stage.until('memory.p.greedy', 'out of memory', isNotReady('BuildOutOfMemory'));
+    expect(first.status.candidate).toMatchObject({ phase: 'Building', attempt: 1 });
+    expect(first.status.candidate.retryAt).toBeDefined();
+    const last = await stage.until('memory.p.greedy', 'Failed', ({ status }) => status.candidate.phase === 'Failed');
+    expect(last.status.candidate).toMatchObject({ attempt: 2, reason: 'BuildOutOfMemory' });
+    expect(condition(last, 'Stalled')).toMatchObject({ status: 'True' });
+    expect((await stage.jobs('memory.p.greedy')).length).toBe(2);
+  });
+});

@@ -1,0 +1,90 @@
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
+import { condition } from '../../support/k8s.ts';
+import { isReady, LONG_MS, openStage, type Stage } from './stage.ts';
+
+const { node, ...info } = inject('cluster');
+
+describe.skipIf(!node)('builds at once', () => {
+  if (!node) return;
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await openStage(info, node, { build: { limits: { total: 2, perNamespace: 2 } } });
+  });
+  afterAll(() => stage?.[Symbol.asyncDispose]());
+  afterEach(() => stage.operator.check());
+
+  test('are never more than the limit, and all skills get their turn', async () => {
+    const names = [1, 2, 3, 4, 5, 6].map((number) => `turn-${number}`);
+    const skill = (name: string, index: number) =>
+      stage.skill(index % 2 ? 'cubesandbox' : 'e2b', name, stage.from(`RUN echo ${name} > /name`));
+    await stage.market('turns', Object.fromEntries(names.map((name, index) => [name, skill(name, index)])));
+    let most = 0;
+    let queued = false;
+    await eventually(
+      async () => {
+        const jobs = await stage.jobs();
+        const running = jobs.filter(({ status }) => !(status?.succeeded || status?.failed));
+        most = Math.max(most, running.length);
+        const skills = await Promise.all(names.map((name) => stage.k8s.get(stage.operator.skill(`turns.p.${name}`))));
+        queued ||= skills.some((one) => one && condition(one, 'Ready')?.reason === 'BuildQueued');
+        return skills.every((one) => one && isReady(one));
+      },
+      { timeoutMs: 3 * LONG_MS, what: 'six Skills to be Ready', intervalMs: 200 },
+    );
+    expect(most).toBe(2);
+    expect(queued).toBe(true);
+    expect(await stage.jobs()).toHaveLength(6);
+  });
+});
+
+describe.skipIf(!node)('a build that finds no node, or no end', () => {
+  if (!node) return;
+  let stage: Stage;
+  const label = 'skills.test/pool';
+  beforeAll(async () => {
+    stage = await openStage(info, node, {
+      build: {
+        placement: { nodeSelector: { [label]: 'builds' } },
+        deadlines: { pendingSeconds: 60, activeSeconds: 10 },
+      },
+    });
+  });
+  afterAll(async () => {
+    await stage?.k8s.patch(
+      { apiVersion: 'v1', kind: 'Node', name: node.name },
+      { metadata: { labels: { [label]: null } } },
+    );
+    await stage?.[Symbol.asyncDispose]();
+  });
+
+  test('says that no node has room, and starts when one has', async () => {
+    await stage.market('room', { homeless: stage.skill('e2b', 'homeless', stage.from('RUN true')) });
+    const waiting = await stage.until(
+      'room.p.homeless',
+      'unschedulable',
+      (object) => condition(object, 'Ready')?.reason === 'BuildUnschedulable',
+    );
+    expect(waiting.status.candidate.phase).toBe('Building');
+    await stage.k8s.patch(
+      { apiVersion: 'v1', kind: 'Node', name: node.name },
+      { metadata: { labels: { [label]: 'builds' } } },
+    );
+    await stage.until('room.p.homeless', 'Ready', isReady);
+  });
+
+  test('is ended at its deadline and tried once more', async () => {
+    await stage.market('slow', { endless: stage.skill('e2b', 'endless', stage.from('RUN echo begun; sleep 600')) });
+    const late = await stage.until(
+      'slow.p.endless',
+      'timed out',
+      (object) => condition(object, 'Ready')?.reason === 'BuildTimeout',
+    );
+    expect(late.status.candidate).toMatchObject({
+      attempt: 1,
+      phase: 'Building',
+      logTail: expect.stringContaining('begun'),
+    });
+    expect(late.status.candidate.retryAt).toBeDefined();
+  });
+});
