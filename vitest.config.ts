@@ -9,7 +9,15 @@ export default defineConfig({
     reporters: ['default'],
     projects: [
       // Vitest wants projects with another number of workers in another group; groups run one after the other.
-      { test: { ...shared, name: 'unit', include: ['test/unit/**/*.test.ts'], sequence: { groupOrder: 0 } } },
+      {
+        test: {
+          ...shared,
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          testTimeout: 30_000,
+          sequence: { groupOrder: 0 },
+        },
+      },
       {
         test: {
           ...onRealParts,

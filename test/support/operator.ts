@@ -104,6 +104,12 @@ export class Operator implements AsyncDisposable {
     };
   }
 
+  /** False before the first start, and after `stop`, `kill` or a death of its own. */
+  get isRunning(): boolean {
+    const { child, expected } = this.#run ?? {};
+    return child !== undefined && !expected && child.exitCode === null && child.signalCode === null;
+  }
+
   /** The log of the current run. */
   logs(): LogLine[] {
     return [...this.#current.lines];

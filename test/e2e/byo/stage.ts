@@ -7,6 +7,7 @@ import { stringify } from 'yaml';
 import { pushImage } from '../../cluster/node/push.ts';
 import { CubeStub } from '../../contract/engine/stubs/cubesandbox.ts';
 import { E2BStub } from '../../contract/engine/stubs/e2b.ts';
+import type { SeenRequest, StubAnswer } from '../../contract/engine/stubs/server.ts';
 import type { ClusterInfo, NodeInfo } from '../../support/cluster-info.ts';
 import type { TestFile } from '../../support/git.ts';
 import { operatorImage } from '../../support/image.ts';
@@ -24,6 +25,24 @@ export interface StageOptions {
   build?: Record<string, unknown>;
   /** How the operator runs. */
   operator?: Pick<OperatorOptions, 'env' | 'args' | 'watchAll'>;
+}
+
+/** Calls `after` when a request that changes something has taken effect, before its answer leaves. */
+class WatchedE2B extends E2BStub {
+  after: () => void = () => undefined;
+  protected override answer(request: SeenRequest): StubAnswer {
+    const answer = super.answer(request);
+    if (request.method !== 'GET') this.after();
+    return answer;
+  }
+}
+class WatchedCube extends CubeStub {
+  after: () => void = () => undefined;
+  protected override answer(request: SeenRequest): StubAnswer {
+    const answer = super.answer(request);
+    if (request.method !== 'GET') this.after();
+    return answer;
+  }
 }
 
 const KEYS = { e2b: 'e2b_aaaaaaaaaaaaaaaa', cubesandbox: `cube-${randomBytes(12).toString('hex')}` };
@@ -65,8 +84,8 @@ interface Parts {
   k8s: K8s;
   account: OperatorAccount;
   builds: string;
-  e2b: E2BStub;
-  cube: CubeStub;
+  e2b: WatchedE2B;
+  cube: WatchedCube;
   gates: Record<'e2b' | 'cubesandbox' | 'registry', Gate>;
 }
 
@@ -130,8 +149,8 @@ export class Stage implements AsyncDisposable {
   readonly node: NodeInfo;
   /** Namespace of the Jobs. */
   readonly builds: string;
-  readonly e2b: E2BStub;
-  readonly cube: CubeStub;
+  readonly e2b: WatchedE2B;
+  readonly cube: WatchedCube;
   readonly gates: Parts['gates'];
   /** Every secret value of this stage, by what it is. */
   readonly secrets: ReadonlyMap<string, string>;
@@ -146,6 +165,7 @@ export class Stage implements AsyncDisposable {
     this.cube = parts.cube;
     this.gates = parts.gates;
     this.#close = close;
+    this.bare = parts.k8s;
     const { username, password } = parts.node.registry;
     this.secrets = new Map([
       ['registry password', password],
@@ -154,6 +174,15 @@ export class Stage implements AsyncDisposable {
       ['E2B key', KEYS.e2b],
       ['CubeSandbox key', KEYS.cubesandbox],
     ]);
+  }
+
+  /** Access that does not mind when the operator is dead. */
+  readonly bare: K8s;
+
+  /** Calls `act` for every request that changed something at an engine, before the operator hears of it. */
+  onEngineWrite(act: () => void): void {
+    this.e2b.after = act;
+    this.cube.after = act;
   }
 
   get k8s(): K8s {
@@ -199,11 +228,12 @@ export class Stage implements AsyncDisposable {
     const { address, username, password } = this.node.registry;
     const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
     const accept = 'application/vnd.oci.image.manifest.v1+json';
-    const { statusCode, body } = await request(`http://${address}/v2/${path}`, {
+    const { statusCode, headers, body } = await request(`http://${address}/v2/${path}`, {
       method,
       headers: { authorization, accept },
     });
-    return { status: statusCode, text: await body.text() };
+    const text = await body.text();
+    return { status: statusCode, text, digest: String(headers['docker-content-digest'] ?? '') };
   }
 
   /** True when the registry has the pinned image. */
@@ -213,17 +243,21 @@ export class Stage implements AsyncDisposable {
     return status === 200;
   }
 
-  /** Tags of the repository of a Skill, one for each image that lies there. */
-  async tags(skill: string, engine: EngineName): Promise<string[]> {
+  /** Digests of the images in the repository of a Skill that have a tag, sorted. */
+  async images(skill: string, engine: EngineName): Promise<string[]> {
     const { text } = await this.registry('_catalog?n=1000');
     const { repositories } = JSON.parse(text) as { repositories: string[] };
     const name = new RegExp(`/${this.operator.namespace}/${skill.slice(0, 40)}-[0-9a-f]{8}-${engine}$`);
-    const found: string[] = [];
+    const found = new Set<string>();
     for (const repository of repositories.filter((one) => name.test(one))) {
-      const answer = await this.registry(`${repository}/tags/list`);
-      if (answer.status === 200) found.push(...((JSON.parse(answer.text) as { tags: string[] | null }).tags ?? []));
+      const list = await this.registry(`${repository}/tags/list`);
+      const tags = list.status === 200 ? ((JSON.parse(list.text) as { tags: string[] | null }).tags ?? []) : [];
+      for (const tag of tags) {
+        const { status, digest } = await this.registry(`${repository}/manifests/${tag}`, 'HEAD');
+        if (status === 200) found.add(digest);
+      }
     }
-    return found;
+    return [...found].sort();
   }
 
   /** Keys of the image records of a Skill in the bucket. */
@@ -262,6 +296,13 @@ export class Stage implements AsyncDisposable {
   }
 }
 
+/** The template that the operator's map has for `e2b::python`. */
+async function registerPlatform({ url }: E2BStub): Promise<void> {
+  const headers = { 'x-api-key': KEYS.e2b, 'content-type': 'application/json' };
+  const { status } = await fetch(`${url}/v3/templates`, { method: 'POST', headers, body: '{"name":"e2b-python"}' });
+  if (status !== 202) throw new Error(`the stub answers ${status} to a template`);
+}
+
 /** Starts the stubs, gives the operator its Secrets and settings, and starts it. */
 export async function openStage(info: ClusterInfo, node: NodeInfo, options: StageOptions = {}): Promise<Stage> {
   const k8s = new K8s(info.kubeconfig);
@@ -269,10 +310,11 @@ export async function openStage(info: ClusterInfo, node: NodeInfo, options: Stag
   const account = await createOperatorAccount(info);
   const builds = await k8s.createNamespace('builds', { 'pod-security.kubernetes.io/enforce': 'baseline' });
   await allowBuilds(info, account, builds);
-  const e2b = await new E2BStub().listen();
-  const cube = await new CubeStub().listen();
+  const e2b = await new WatchedE2B().listen();
+  const cube = await new WatchedCube().listen();
   cube.key = KEYS.cubesandbox;
   e2b.pollsToFinish = 0;
+  await registerPlatform(e2b);
   const { hostAddress } = node;
   const [host = '', port = ''] = node.registry.address.split(':');
   const gates = {

@@ -5,11 +5,12 @@ import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject, refOf } from '../../support/k8s.ts';
 import { marketplace, newRepository, skillMd, waitReady } from '../../support/market.ts';
 import { type Operator, startOperator } from '../../support/operator.ts';
+import { ALONE } from './support.ts';
 
 let operator: Operator;
 let url: string;
 beforeAll(async () => {
-  operator = await startOperator(inject('cluster'));
+  operator = await startOperator(inject('cluster'), { args: ALONE });
   const repository = await newRepository(operator);
   await repository.commit(marketplace({ docs: { pdf: {}, odt: {} } }));
   url = `${operator.info.git.httpUrl}/${repository.name}.git`;

@@ -6,7 +6,7 @@ import type { TestTree } from '../../support/git.ts';
 import { condition } from '../../support/k8s.ts';
 import { applySource, newRepository, waitReady } from '../../support/market.ts';
 import { type Operator, startOperator } from '../../support/operator.ts';
-import { listSkills } from './support.ts';
+import { ALONE, listSkills } from './support.ts';
 
 /** Markdown of public marketplaces, where it lies next to the repository; never part of it. */
 const CORPUS = new URL('../../../../shared/corpus/', import.meta.url);
@@ -37,7 +37,7 @@ describe.skipIf(!found)('public marketplaces', () => {
   /** Bare names that are taken by now. */
   const taken = new Set<string>();
   beforeAll(async () => {
-    operator = await startOperator(inject('cluster'));
+    operator = await startOperator(inject('cluster'), { args: ALONE });
   });
   afterAll(() => operator?.[Symbol.asyncDispose]());
 

@@ -6,7 +6,7 @@ import type { Ref } from '../../support/k8s.ts';
 import { applySource, marketplace, newRepository, requestPass } from '../../support/market.ts';
 import { type Operator, startOperator } from '../../support/operator.ts';
 import { type StoreProxy, startStoreProxy } from './s3-proxy.ts';
-import { changeSkill, gitRequests, manySkills, ownWrites, tally, waitCounts, waitQuiet } from './support.ts';
+import { ALONE, changeSkill, gitRequests, manySkills, ownWrites, tally, waitCounts, waitQuiet } from './support.ts';
 
 let operator: Operator;
 let store: StoreProxy;
@@ -15,7 +15,7 @@ const markets = new Map<string, { repository: TestRepository; source: Ref; size:
 beforeAll(async () => {
   const info = inject('cluster');
   store = await startStoreProxy(info.s3.endpoint);
-  operator = await startOperator(info, { args: ['--store-endpoint', store.endpoint] });
+  operator = await startOperator(info, { args: ['--store-endpoint', store.endpoint, ...ALONE] });
 });
 afterAll(async () => {
   await operator?.[Symbol.asyncDispose]();
@@ -44,7 +44,7 @@ test.for([
     const puts = store.requests.length;
     const source = await applySource(operator, name, repository);
     markets.set(name, { repository, source, size });
-    await waitCounts(operator, source, size, 120_000);
+    await waitCounts(operator, source, size, 150_000);
     await waitQuiet(operator);
     const { [STATUSES]: statuses = 0, [`${STATUSES} 409`]: conflicts = 0, ...rest } = tally(ownWrites(operator, mark));
     expect(rest).toEqual({ 'patch skills': size, 'patch skills/status': size, 'create events': 1 });

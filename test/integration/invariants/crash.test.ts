@@ -7,13 +7,12 @@ import type { TestRepository } from '../../support/git.ts';
 import { applySource, marketplace, newRepository, requestPass, waitReady } from '../../support/market.ts';
 import { type Operator, startOperator } from '../../support/operator.ts';
 import { listObjects } from '../../support/s3.ts';
-import { essence, listSkills, manySkills, ownWrites, waitCounts, waitQuiet } from './support.ts';
+import { ALONE, essence, listSkills, manySkills, ownWrites, waitCounts, waitQuiet } from './support.ts';
 
 const info = inject('cluster');
 const SIZE = 60;
+const SLOW = { timeout: 120_000 };
 const CRASHES = 4;
-/** Without a lease a killed operator is followed at once; the lease has tests of its own. */
-const ALONE = { args: ['--leader-election=false'] };
 
 const firstCommit = (repository: TestRepository) => repository.commit(marketplace(manySkills('s', SIZE)));
 
@@ -61,8 +60,8 @@ async function outcome(operator: Operator): Promise<unknown> {
 test('killed at random points of a cold start and of a change, it ends where an undisturbed one does (I1)', {
   timeout: 240_000,
 }, async () => {
-  await using undisturbed = await startOperator(info, ALONE);
-  await using disturbed = await startOperator(info, ALONE);
+  await using undisturbed = await startOperator(info, { args: ALONE });
+  await using disturbed = await startOperator(info, { args: ALONE });
   const repository = await newRepository(undisturbed);
   const both = async (crash: Promise<void>): Promise<void> => {
     await crash;
@@ -85,8 +84,8 @@ test('killed at random points of a cold start and of a change, it ends where an 
 });
 
 describe('what is deleted during a pass does not come back by it (I3)', () => {
-  test('Skills that are deleted while they are being evaluated', async () => {
-    await using operator = await startOperator(info, ALONE);
+  test('Skills that are deleted while they are being evaluated', SLOW, async () => {
+    await using operator = await startOperator(info, { args: ALONE });
     const repository = await newRepository(operator);
     await firstCommit(repository);
     const source = await applySource(operator, 'team', repository);
@@ -100,8 +99,8 @@ describe('what is deleted during a pass does not come back by it (I3)', () => {
     await waitCounts(operator, source, SIZE);
   });
 
-  test('a source that is deleted while its Skills are being applied takes all of them along', async () => {
-    await using operator = await startOperator(info, ALONE);
+  test('a source that is deleted while its Skills are being applied takes all of them along', SLOW, async () => {
+    await using operator = await startOperator(info, { args: ALONE });
     const repository = await newRepository(operator);
     await firstCommit(repository);
     const source = await applySource(operator, 'team', repository);
@@ -114,8 +113,8 @@ describe('what is deleted during a pass does not come back by it (I3)', () => {
     await operator.check();
   });
 
-  test('the fields have one manager each, and status is written by its own alone', async () => {
-    await using operator = await startOperator(info, ALONE);
+  test('the fields have one manager each, and status is written by its own alone', SLOW, async () => {
+    await using operator = await startOperator(info, { args: ALONE });
     const repository = await newRepository(operator);
     await repository.commit(marketplace({ docs: { pdf: {} } }));
     const source = await applySource(operator, 'team', repository);

@@ -7,6 +7,12 @@ import { condition, type K8sObject, type Ref } from '../../support/k8s.ts';
 import { isObserved, type Market, marketplace, skillMd } from '../../support/market.ts';
 import type { Operator } from '../../support/operator.ts';
 
+/**
+ * Flags of an operator without a lease: nobody competes with it, a killed one is followed at once, and a starved machine does not end
+ * it. The lease has tests of its own.
+ */
+export const ALONE = ['--leader-election=false'];
+
 /** Plugins `p0`… of fifty prompt-only skills `<prefix>-<number>` each. */
 export function manySkills(prefix: string, count: number, generation = 0): Market {
   const market: Market = {};
