@@ -2,7 +2,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help install test test-unit check verify generate build cluster kind demo bench clean
+.PHONY: help install test test-unit check verify generate build chart cluster kind demo bench clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ generate: install ## Write crds/ and the generated parts of docs/
 
 build: install ## Bundle the operator and skillctl into dist/
 	node scripts/build.ts
+
+chart: install ## Lint the Helm chart and package it into dist/
+	node scripts/chart.ts
 
 cluster: install ## Start the test cluster (NODE=1: with a node) and keep it until Ctrl-C
 	node test/cluster/main.ts $(if $(NODE),--node)

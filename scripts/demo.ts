@@ -12,6 +12,7 @@ import { createRepository, type TestRepository, type TestTree } from '../test/su
 import type { Operator } from '../test/support/operator.ts';
 import { applySource, SOURCE, urlObstacle, watchSkills } from './lib/demo/apply.ts';
 import { showBucket } from './lib/demo/bucket.ts';
+import { showImages } from './lib/demo/images.ts';
 import { breakSkill, FILE, mendSkill, type Repairable } from './lib/demo/repair.ts';
 import { duration, Screen } from './lib/demo/screen.ts';
 import { checkExamples, type SkillView } from './lib/demo/skills.ts';
@@ -108,6 +109,7 @@ async function play(stage: Stage): Promise<void> {
     const given: Repairable = { stage, operator, ...pushed, before };
     await stage.step('Push a commit that breaks one skill', () => breakSkill(given));
     await stage.step('Push the repair', () => mendSkill(given));
+    await stage.step('Build and register two skills that bring their own image', () => showImages(stage));
   }
   limits(screen, before);
 }
@@ -146,7 +148,7 @@ async function main(): Promise<number> {
     return EXIT.failed;
   }
   welcome(screen, url);
-  const { stage, cleanUp } = createStage({ screen, signal: stopping.signal, url }, url === undefined ? 8 : 5);
+  const { stage, cleanUp } = createStage({ screen, signal: stopping.signal, url }, url === undefined ? 9 : 5);
   const code = await run(stage);
   screen.print('', screen.paint('dim', 'Cleaning up …'));
   await cleanUp();

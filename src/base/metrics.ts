@@ -18,7 +18,7 @@ export interface Metrics {
 }
 
 /** The steps of heal, sweep and ledger that are counted. */
-export type UpkeepAction =
+type UpkeepAction =
   | 'marked'
   | 'unmarked'
   | 'package_deleted'

@@ -39,7 +39,7 @@ export interface RegisterOptions {
 }
 
 /** What `skillctl platform register --output json` prints. */
-export interface RegisterResult {
+interface RegisterResult {
   runtime: string;
   templateId: string;
   engine: Engine;

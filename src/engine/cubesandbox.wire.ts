@@ -53,7 +53,7 @@ const ENVD_PORT = 49_983;
 const MIN_WRITABLE_MIB = 2048;
 
 /** The image reference as it is sent, which the list later shows unchanged. */
-export const sentImage = (image: string, settings: Pick<CreateSettings, 'plainHttpRegistry'>): string =>
+const sentImage = (image: string, settings: Pick<CreateSettings, 'plainHttpRegistry'>): string =>
   settings.plainHttpRegistry ? `http://${image}` : image;
 
 /** Body of POST /templates. `env` stays unset, for it would replace the image's own. */

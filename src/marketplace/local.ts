@@ -11,7 +11,7 @@ import type { Blob, TreeEntry } from './port.ts';
 import { readSkillTree } from './skilltree.ts';
 
 /** A skill directory on this machine. */
-export interface LocalSkill {
+interface LocalSkill {
   /** From the argument to the directory, `/`-separated; `.` when the argument is the skill itself. */
   path: string;
   hasSkillMd: boolean;

@@ -18,10 +18,10 @@ const PLATFORM_ARGS: readonly (readonly [string, string])[] = [
 export const platformArgs = (): Map<string, string> => new Map(PLATFORM_ARGS);
 
 /** Splits at blanks outside of quotes; quotes stay. */
-export const words = (text: string): string[] => text.match(/(?:\\.|"(?:\\.|[^"\\])*"|'[^']*'|[^\s])+/g) ?? [];
+const words = (text: string): string[] => text.match(/(?:\\.|"(?:\\.|[^"\\])*"|'[^']*'|[^\s])+/g) ?? [];
 
 /** The word without one pair of quotes around it. */
-export const unquoted = (word: string): string => (/^(["']).*\1$/s.test(word) ? word.slice(1, -1) : word);
+const unquoted = (word: string): string => (/^(["']).*\1$/s.test(word) ? word.slice(1, -1) : word);
 
 /** `--name=value` flags in front, then the operands; a JSON list gives its strings as operands. */
 export function flagsAndOperands(args: string): { flags: Map<string, string>; operands: string[] } {
@@ -37,7 +37,7 @@ export function flagsAndOperands(args: string): { flags: Map<string, string>; op
 }
 
 /** The strings of an instruction's JSON form, or undefined when it is in shell form. */
-export function jsonStrings(args: string): string[] | undefined {
+function jsonStrings(args: string): string[] | undefined {
   if (!args.startsWith('[')) return undefined;
   try {
     const list: unknown = JSON.parse(args);

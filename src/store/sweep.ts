@@ -3,7 +3,7 @@ import type { KeySpace } from './keys.ts';
 import type { ObjectInfo } from './port.ts';
 
 /** What the sweep may delete: a package with its private parts, or the record of a built image. */
-export type ThingKind = 'packages' | 'images';
+type ThingKind = 'packages' | 'images';
 
 /** `<kind>/<namespace>/<id>`; the id is a digest, or `<Skill>-<engine>/<inputHash>.json`. Below `marks/` it is the key of the mark. */
 export type Thing = string;

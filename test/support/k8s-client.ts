@@ -73,6 +73,8 @@ export function connect(kubeconfigPath: string): Api {
   const caPem = pem(base, cluster['certificate-authority-data'], cluster['certificate-authority']);
   const agent = new Agent({
     connections: 16,
+    // Streams of the runtime's HTTP/2 client break off on a busy machine; the operator speaks HTTP/1.1 as well.
+    allowH2: false,
     connect: {
       ca: caPem,
       cert: pem(base, user['client-certificate-data'], user['client-certificate']),

@@ -31,11 +31,13 @@ function rowsOf(pairs: readonly Pair[], prefix: string, firstComment: string | n
   });
 }
 
-/** The table of all values, as Markdown. */
-export function valuesTable(yaml: string): string {
+/** The table of all values, as Markdown; a value without a comment is an error. */
+function valuesTable(yaml: string): string {
   const { contents } = parseDocument(yaml);
   if (!isMap(contents)) throw new Error('values.yaml must be a mapping');
   const rows = rowsOf(contents.items as Pair[], '', contents.commentBefore);
+  const bare = rows.filter(({ text }) => text === '').map(({ key }) => key);
+  if (bare.length > 0) throw new Error(`values.yaml says nothing of ${bare.join(', ')}; write "# -- …" above`);
   const cell = (text: string) => text.replaceAll('|', '\\|');
   return [
     '| value | default | meaning |',

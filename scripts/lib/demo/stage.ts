@@ -61,7 +61,7 @@ export function createStage(
 }
 
 /** What the cluster says; a line that counts seconds replaces the one before where that can be done. */
-function progress(screen: Screen, line: string): void {
+export function progress(screen: Screen, line: string): void {
   const text = screen.paint('dim', line.slice(0, screen.width));
   if (screen.liveRows !== undefined && /\b\d+ s\b/.test(line)) screen.live([text]);
   else screen.say(text);

@@ -25,8 +25,8 @@ export function limits(screen: Screen, views: readonly SkillView[]): void {
   const own = waiting === 0 ? 'skills' : `the ${waiting} waiting skills above`;
   screen.print('', screen.paint('bold', 'What this does not show yet'));
   screen.tell(
-    `Image builds: ${waiting === 0 ? `${own} that bring their own Dockerfile would be` : `${own} bring their own Dockerfile; they are`} ` +
-      `validated and stored, and wait with reason BuildNotConfigured. Sandboxes: the template ids come from the operator's map of platform templates; no sandbox engine runs here.`,
+    `Image builds of the marketplace above: ${waiting === 0 ? `${own} that bring their own Dockerfile would be` : `${own} bring their own Dockerfile; they are`} ` +
+      `validated and stored, and wait with reason BuildNotConfigured, since their base images are on the internet. Sandboxes: no sandbox engine runs here; platform template ids come from the operator's map.`,
   );
 }
 

@@ -23,7 +23,7 @@ export interface LedgerEntry {
 }
 
 /** Label of the ConfigMaps that hold one entry each. */
-export const LEDGER_LABEL = `${GROUP}/ledger`;
+const LEDGER_LABEL = `${GROUP}/ledger`;
 
 const nameOf = (entry: LedgerEntry): string => {
   const { uid, engine, digest, templateID, image } = entry;

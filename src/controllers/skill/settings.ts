@@ -2,7 +2,7 @@ import { RUNTIMES } from '../../protocol/types.ts';
 import { hashOf } from '../hash.ts';
 
 /** Raised when a change of the rules can give another verdict on the same bytes. */
-export const RULES_VERSION = 2;
+const RULES_VERSION = 2;
 
 /** Settings of the installation that decide what becomes of a valid skill. */
 export interface SkillSettings {

@@ -4,7 +4,7 @@ import type { CubeStub } from './stubs/cubesandbox.ts';
 import type { E2BStub } from './stubs/e2b.ts';
 
 /** Where a contract suite runs: a fresh stub per case, or one real engine, on which cases that need controls are skipped. */
-export interface Target<Stub> {
+interface Target<Stub> {
   real: boolean;
   /** A pinned image that the engine can pull. */
   image: string;

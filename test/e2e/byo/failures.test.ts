@@ -52,17 +52,25 @@ describe.skipIf(!node)('a build or a registration that fails', () => {
   });
 
   test('finds no credential, wherever a RUN looks for one', async () => {
+    // What is planted has to be found, or the search itself is blind.
     const look = [
+      'ENV PLANTED_TOKEN=1',
       'RUN echo \'{"auths":{"planted":1}}\' > /planted',
-      `RUN echo environment: $(env | grep -ciE 'secret|token|password|key=|amz') && \\
-  echo processes: $(cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -ciE 'secret|token|password|key=|amz') && \\
-  echo mounts: $(grep -cE 'serviceaccount|/run/skill-build|credential' /proc/self/mounts) && \\
-  echo files: $(grep -rlE '"auths"|X-Amz-Signature' / 2>/dev/null --exclude-dir=proc --exclude-dir=sys | tr '\\n' ' ') && exit 7`,
+      `RUN echo environment: $(env | grep -iE 'secret|token|password|key=|amz' | tr '\\n' ' ') && \\
+  echo processes: $(cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -iE 'secret|token|password|key=' | sort -u | tr '\\n' ' ') && \\
+  echo mounts: $(grep -E 'serviceaccount|/run/skill-build|credential|secret' /proc/self/mounts | wc -l) && \\
+  echo files: $(find / \\( -path /proc -o -path /sys \\) -prune -o -type f -exec grep -lE '"auths"|X-Amz-Sig[n]ature' {} + 2>/dev/null | sort | tr '\\n' ' ') && \\
+  exit 7`,
     ];
     await stage.market('spy', { spy: stage.skill('e2b', 'spy', stage.from(...look)) });
     const failed = await stage.until('spy.p.spy', 'Failed', isNotReady('BuildCommandFailed'));
     const said = failed.status.candidate.logTail.split('\n').filter((line: string) => /^\w+: ?/.test(line));
-    expect(said.slice(0, 4)).toEqual(['environment: 0', 'processes: 0', 'mounts: 0', 'files: /planted']);
+    expect(said.slice(0, 4)).toEqual([
+      'environment: PLANTED_TOKEN=1',
+      'processes: PLANTED_TOKEN=1',
+      'mounts: 0',
+      'files: /kaniko/skill/dockerfile/Dockerfile /planted',
+    ]);
   });
 
   test('holds up only the skills of the engine that is down, until it is back', async () => {

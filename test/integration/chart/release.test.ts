@@ -86,7 +86,7 @@ afterAll(async () => {
 });
 
 // One life of a release; each step stands on the one before.
-describe('a release', { concurrent: false }, () => {
+describe('a release', { concurrent: false, timeout: 180_000 }, () => {
   test('is installed, and its CRDs take objects', async () => {
     await ok(['install', 'skill-operator', CHART]);
     await k8s.waitFor(CRD, (crd) => condition(crd, 'Established')?.status === 'True');
@@ -99,7 +99,9 @@ describe('a release', { concurrent: false }, () => {
     const builds = await k8s.get({ apiVersion: 'v1', kind: 'Namespace', name: 'team-builds' });
     expect(builds?.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'baseline' });
     const text = await guardBites();
-    expect(JSON.parse(text).message).toMatchInlineSnapshot(`"customresourcedefinitions.apiextensions.k8s.io "skills.skills.tfrobot.io" is forbidden: ValidatingAdmissionPolicy 'skill-operator-crds' with binding 'skill-operator-crds' denied request: CRD skills.skills.tfrobot.io is of a newer release of skill-operator (revision 1000) and must not be taken back to revision 999: fields of stored objects would be lost; to go back to an older operator, run helm upgrade with --version <older> --reuse-values, which leaves the CRDs as they are"`);
+    expect(JSON.parse(text).message).toMatchInlineSnapshot(
+      `"customresourcedefinitions.apiextensions.k8s.io "skills.skills.tfrobot.io" is forbidden: ValidatingAdmissionPolicy 'skill-operator-crds' with binding 'skill-operator-crds' denied request: CRD skills.skills.tfrobot.io is of a newer release of skill-operator (revision 1000) and must not be taken back to revision 999: fields of stored objects would be lost; to go back to an older operator, run helm upgrade with --version <older> --reuse-values, which leaves the CRDs as they are"`,
+    );
   });
   test('is upgraded with live objects, and its CRDs with it', async () => {
     await ok(['upgrade', 'skill-operator', newer]);

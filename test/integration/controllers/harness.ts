@@ -8,7 +8,7 @@ import { applySource, newRepository, waitReady } from '../../support/market.ts';
 import { type Operator, type OperatorOptions, startOperator } from '../../support/operator.ts';
 
 /** Everything of both kinds in the operator's namespace. */
-export async function allObjects({ k8s, namespace }: Operator): Promise<K8sObject[]> {
+async function allObjects({ k8s, namespace }: Operator): Promise<K8sObject[]> {
   const lists = ['MarketplaceSource', 'Skill'].map((kind) => k8s.list({ apiVersion: API_VERSION, kind, namespace }));
   return (await Promise.all(lists)).flat();
 }

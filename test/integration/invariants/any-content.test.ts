@@ -186,7 +186,7 @@ test.for([
   },
 );
 
-test('and the well-formed beside them are served', async () => {
+test('and the well-formed beside them are served', { timeout: 90_000 }, async () => {
   const repository = await newRepository(operator);
   await repository.commit(marketplace({ docs: { sibling: skillMd({ name: 'sibling' }) } }));
   await operator.k8s.apply({
@@ -199,5 +199,5 @@ test('and the well-formed beside them are served', async () => {
       path: 'plugins/docs/skills/sibling',
     },
   });
-  await waitReady(operator.k8s, operator.skill('sibling'));
+  await waitReady(operator.k8s, operator.skill('sibling'), 60_000);
 });

@@ -41,7 +41,7 @@ export async function listSkills({ k8s, namespace }: Operator, source?: string):
 }
 
 /** True when the Skill is Ready for its current spec. */
-export const isReady = (object: K8sObject): boolean =>
+const isReady = (object: K8sObject): boolean =>
   isObserved(object) && condition(object, 'Ready')?.status === 'True';
 
 /** Waits until that many Skills of a source are Ready and its counts say so. */

@@ -68,12 +68,16 @@ describe('packages that the bucket lost', () => {
 
   test('none: a heal is one list, no other request to the store and no write to the API', async () => {
     const mark = await waitQuiet(operator);
+    // An operator of one namespace does not see who else names a package: it never marks or deletes any.
+    const rubbish = `v1/${(await operator.waitForLog('working')).installation}/packages/other/${'e'.repeat(64)}/package.tar`;
+    await s3Client(info.s3).putObject(operator.bucket, rubbish, 'x');
     const [since, before] = [store.requests.length, await lists(operator)];
     await waitRounds(operator, 2);
     const methods = store.requests.slice(since).map(({ method }) => method);
     expect(new Set(methods)).toEqual(new Set(['GET']));
     expect(methods.length).toBe((await lists(operator)) - before);
     expect(tally(ownWrites(operator, mark))).toEqual({});
+    expect((await listObjects(info.s3, operator.bucket)).filter(({ key }) => key.includes('/marks/'))).toEqual([]);
   });
 
   test.each([

@@ -93,6 +93,16 @@ describe('nextStatus', () => {
     expect(next(object, { slots, evaluated: found }).status.skillName).toBe(expected);
   });
 
+  it('a version that is served later than it was evaluated brings its own card', () => {
+    const before = cached(skill('x'), serving);
+    const e2b = { ...b, runtime: 'e2b', engine: 'e2b' };
+    const slots = { served: e2b, retired: [] };
+    const promoted = { ...frontmatter('new'), runtime: 'e2b' } as const;
+    expect(next(before, { slots, promoted }).status).toMatchObject({ skillName: 'new', runtime: 'e2b', tier: 2 });
+    // Without its frontmatter at least runtime and tier are those of what is served.
+    expect(next(before, { slots }).status).toMatchObject({ skillName: 'pdf', runtime: 'e2b', tier: 2 });
+  });
+
   it('names the template of what is served, and of nothing else', () => {
     const tier1 = { ...a, runtime: 'e2b::python', engine: 'e2b', templateID: 'tpl' };
     expect(next(skill('x'), { slots: { served: tier1, retired: [] } }).status.templateIDs).toEqual({ e2b: 'tpl' });

@@ -155,6 +155,15 @@ describe('a Queued candidate says why it waits', () => {
     const waits = transition(slots({}), NEW('A'), context({ buildsConfigured: false })).slots;
     expect(transition(waits, NEW('A'), context()).slots.candidate).toEqual(candidate(unbuilt('A'), 'Queued'));
   });
+  test('also while its Job does not get on, until it does', () => {
+    const building = candidate(unbuilt('A'), 'Building', { jobName: 'job', attempt: 1 });
+    const event: Event = { type: 'Blocked', reason: 'BuildUnschedulable', message: 'm' };
+    const blocked = transition(slots({ candidate: building }), event, context()).slots;
+    expect(blocked.candidate).toEqual({ ...building, reason: 'BuildUnschedulable', message: 'm' });
+    expect(transition(blocked, { type: 'Unblocked' }, context()).slots.candidate).toEqual(building);
+    const retrying = candidate(unbuilt('A'), 'Building', { attempt: 1, reason: 'BuildOutOfMemory', message: 'm' });
+    expect(transition(slots({ candidate: retrying }), { type: 'Unblocked' }, context()).changed).toBe(false);
+  });
   test('and keeps a reason that came from outside', () => {
     const event: Event = { type: 'Blocked', reason: 'EngineUnavailable', message: 'm' };
     const waits = transition(slots({ candidate: queued }), event, context()).slots;
