@@ -40,10 +40,6 @@ export async function listSkills({ k8s, namespace }: Operator, source?: string):
   return source === undefined ? skills : skills.filter(({ metadata }) => metadata.name.startsWith(`${source}.`));
 }
 
-/** True when the Skill is Ready for its current spec. */
-const isReady = (object: K8sObject): boolean =>
-  isObserved(object) && condition(object, 'Ready')?.status === 'True';
-
 /** Waits until that many Skills of a source are Ready and its counts say so. */
 export async function waitCounts(operator: Operator, source: Ref, ready: number, timeoutMs = 60_000): Promise<void> {
   await operator.k8s.waitFor(source, ({ status }) => status?.skills?.ready === ready && status.skills.total === ready, {
