@@ -28,6 +28,7 @@ export interface Bench {
 
 const POLL_MS = 20;
 const QUIET_MS = 6_000;
+const PAGE = 500;
 
 /** A bundle of the operator that runs with the rights of the chart and watches the whole cluster, as users run it. */
 export class Stage implements AsyncDisposable {
@@ -133,13 +134,24 @@ export class Stage implements AsyncDisposable {
     return this.writesSince(mark).filter(({ resource, code }) => resource === 'skills/status' && code === 200);
   }
 
+  /** All Skills of the namespace, in pages: ten thousand in one answer would take longer than a request may. */
+  async #skills(): Promise<K8sObject[]> {
+    const path = `/apis/${API_VERSION}/namespaces/${this.namespace}/skills?limit=${PAGE}`;
+    const all: K8sObject[] = [];
+    let next = '';
+    do {
+      const { status, text } = await this.operator.k8s.api.request('GET', path + next);
+      if (status !== 200) throw new Error(`GET ${path}: ${status} ${text.slice(0, 300)}`);
+      const { items, metadata } = JSON.parse(text) as { items: K8sObject[]; metadata: { continue?: string } };
+      all.push(...items);
+      next = metadata.continue ? `&continue=${encodeURIComponent(metadata.continue)}` : '';
+    } while (next !== '');
+    return all;
+  }
+
   async #ready(count: number): Promise<K8sObject[] | undefined> {
     await this.operator.check();
-    const skills = await this.operator.k8s.list({
-      apiVersion: API_VERSION,
-      kind: 'Skill',
-      namespace: this.namespace,
-    });
+    const skills = await this.#skills();
     const ready = skills.filter(
       (skill) =>
         skill.status?.observedGeneration === skill.metadata.generation && condition(skill, 'Ready')?.status === 'True',

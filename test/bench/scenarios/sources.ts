@@ -46,7 +46,7 @@ export async function manySources(bench: Bench): Promise<Row[]> {
       value: cold.seconds / (writesOf(floor) + floor.fetches),
       unit: 'x',
     },
-    ...costRows(scenario, cold, { rssMiB: 200, sources: SOURCES }),
+    ...costRows(scenario, cold, { sources: SOURCES }),
   ];
 }
 

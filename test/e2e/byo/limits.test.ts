@@ -1,9 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { condition } from '../../support/k8s.ts';
+import { condition, type K8sObject } from '../../support/k8s.ts';
 import { isReady, LONG_MS, openStage, type Stage } from './stage.ts';
 
 const { node, ...info } = inject('cluster');
+
+/** The Job has its verdict; the count of pods in its status follows a moment later. */
+const isOver = ({ status }: K8sObject): boolean =>
+  (status?.conditions ?? []).some(
+    ({ type, status: is }: { type: string; status: string }) =>
+      is === 'True' && ['SuccessCriteriaMet', 'FailureTarget', 'Complete', 'Failed'].includes(type),
+  );
 
 describe.skipIf(!node)('builds at once', () => {
   if (!node) return;
@@ -24,8 +31,7 @@ describe.skipIf(!node)('builds at once', () => {
     await eventually(
       async () => {
         const jobs = await stage.jobs();
-        const running = jobs.filter(({ status }) => !(status?.succeeded || status?.failed));
-        most = Math.max(most, running.length);
+        most = Math.max(most, jobs.filter((job) => !isOver(job)).length);
         const skills = await Promise.all(names.map((name) => stage.k8s.get(stage.operator.skill(`turns.p.${name}`))));
         queued ||= skills.some((one) => one && condition(one, 'Ready')?.reason === 'BuildQueued');
         return skills.every((one) => one && isReady(one));

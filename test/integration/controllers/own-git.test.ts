@@ -99,7 +99,7 @@ test('a change of ref or path is followed at once', async () => {
   await applySkill('wander', repository, { ref: { branch: 'next' } }, 'plugins/p/skills/nowhere');
   const lost = await waitNotReady(operator.k8s, ref, 'PathNotFound');
   expect(messageOf(lost, 'Ready')).toMatchInlineSnapshot(
-    `"next@sha1:<commit> has no directory plugins/p/skills/nowhere; correct spec.path, or push the directory; retry now: kubectl -n <namespace> annotate skill wander skills.tfrobot.io/requestedAt="$(date +%s)" --overwrite; version <version> stays served"`,
+    `"next@sha1:<commit> has no directory plugins/p/skills/nowhere; correct spec.path, or push the directory; version <version> stays served; retry now: kubectl -n <namespace> annotate skill wander skills.tfrobot.io/requestedAt="$(date +%s)" --overwrite"`,
   );
   expect(condition(lost, 'Serving')?.status).toBe('True');
   expect(condition(lost, 'Fetched')).toMatchObject({ status: 'False', reason: 'PathNotFound' });

@@ -157,8 +157,8 @@ async function applyAll(kind: string, specs: object[]): Promise<K8sObject[]> {
 }
 
 test.for([
-  ['MarketplaceSource', sourceSpec, 200],
-  ['Skill', skillSpec, 200],
+  ['MarketplaceSource', sourceSpec, 100],
+  ['Skill', skillSpec, 100],
 ] as [string, fc.Arbitrary<object>, number][])(
   'whatever a %s holds that the schema takes, it gets a condition and nothing breaks (I12)',
   { timeout: 120_000 },

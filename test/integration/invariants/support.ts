@@ -3,8 +3,8 @@ import { API_VERSION } from '../../../src/api/labels.ts';
 import { bookmark, type Write, writesSince } from '../../support/audit.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { TestRepository } from '../../support/git.ts';
-import { condition, type K8sObject, type Ref } from '../../support/k8s.ts';
-import { isObserved, type Market, marketplace, skillMd } from '../../support/market.ts';
+import type { K8sObject, Ref } from '../../support/k8s.ts';
+import { type Market, marketplace, skillMd } from '../../support/market.ts';
 import type { Operator } from '../../support/operator.ts';
 
 /**

@@ -80,11 +80,11 @@ describe.skipIf(shared.auditLog === undefined)('the operator of a whole cluster'
     });
   });
 
-  test('says the same with sweeps off, and deletes nothing', async () => {
+  test('heals with sweeps off, and neither marks nor deletes', async () => {
     await operator.restart({ args: ['--sweep', 'false'] });
     const rubbish = `v1/${(await operator.waitForLog('working')).installation}/packages/nobody/${'e'.repeat(64)}/package.tar`;
     await s3Client(cluster.info.s3).putObject(operator.bucket, rubbish, 'x');
-    const lists = async () => (await operator.metrics()).value('skill_operator_upkeep_total', { action: 'marked' });
+    const marked = async () => (await operator.metrics()).value('skill_operator_upkeep_total', { action: 'marked' });
     const ref = operator.skill('team.p0.s-0');
     const repository = await newRepository(operator);
     await repository.commit(marketplace(manySkills('s', 1)));
@@ -94,7 +94,7 @@ describe.skipIf(shared.auditLog === undefined)('the operator of a whole cluster'
       async () => (await operator.metrics()).value('skill_operator_store_requests_total', { operation: 'list' }) >= 3,
       { timeoutMs: 40_000, what: 'some heals' },
     );
-    expect([await lists(), (await keys()).includes(rubbish)]).toEqual([0, true]);
+    expect([await marked(), (await keys()).includes(rubbish)]).toEqual([0, true]);
   });
 });
 
