@@ -90,52 +90,60 @@ const machine = () => ({
   node: process.version,
 });
 
-async function run({ wants, json, profileDir }: Options): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), 'skill-operator-bench-'));
+/** Rejects when `signal` aborts, at once when it has. */
+async function untilAborted(signal: AbortSignal): Promise<never> {
+  signal.throwIfAborted();
+  await once(signal, 'abort');
+  throw signal.reason;
+}
+
+/** Runs the scenarios on a cluster of their own; each row is printed when it is known. Ends what it started, however it ends. */
+async function measure(program: string, options: Options, signal: AbortSignal): Promise<Row[]> {
   const rows: Row[] = [];
-  const began = machine();
-  if (profileDir !== undefined) mkdirSync(profileDir, { recursive: true });
+  const running = new Set<AsyncDisposable>();
+  const emit = (row: Row) => {
+    rows.push(row);
+    console.log(format(row));
+  };
+  say('starting API server, S3 and Git');
+  // An API server of its own: its audit log is what counts and times writes.
+  const cluster = await startCluster({ say, kubeconfig: '', signal });
+  try {
+    const { info } = cluster;
+    if (info.auditLog === undefined) throw new Error('the API server has no audit log to count in');
+    await installCrds(info);
+    using audit = new AuditTail(info.auditLog);
+    const { profileDir } = options;
+    const bench = { info, audit, program, nodeOptions: nodeOptionsOfImage(), profileDir, emit, say, running };
+    say('warming the servers up');
+    await warmUp(bench);
+    console.log(HEADER);
+    await Promise.race([runScenarios(bench, options.wants), untilAborted(signal)]);
+    return rows;
+  } finally {
+    await Promise.allSettled([...running].map((stage) => stage[Symbol.asyncDispose]()));
+    await cluster.stop();
+  }
+}
+
+async function run(options: Options): Promise<void> {
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort(new Error('stopped')));
+  const dir = mkdtempSync(join(tmpdir(), 'skill-operator-bench-'));
+  const began = machine();
+  let rows: Row[];
   try {
+    if (options.profileDir !== undefined) mkdirSync(options.profileDir, { recursive: true });
     say('building the bundle');
-    const program = await bundle(dir);
-    say('starting API server, S3 and Git');
-    // An API server of its own: its audit log is what counts and times writes.
-    const cluster = await startCluster({ say, kubeconfig: '', signal: stopping.signal });
-    try {
-      const { info } = cluster;
-      if (info.auditLog === undefined) throw new Error('the API server has no audit log to count in');
-      await installCrds(info);
-      using audit = new AuditTail(info.auditLog);
-      const emit = (row: Row) => {
-        rows.push(row);
-        console.log(format(row));
-      };
-      const bench = { info, audit, program, nodeOptions: nodeOptionsOfImage(), profileDir, emit, say };
-      say('warming the servers up');
-      await warmUp(bench);
-      console.log(HEADER);
-      const stopped = new Promise<never>((_, reject) => {
-        stopping.signal.addEventListener('abort', () => reject(stopping.signal.reason), { once: true });
-      });
-      await Promise.race([runScenarios(bench, wants), stopped]);
-    } finally {
-      await cluster.stop();
-    }
+    rows = await measure(await bundle(dir), options, stopping.signal);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
   const ended = machine();
   console.log(`\n${summary(rows)}; ${began.cpus} CPUs, load ${began.load[0]} before and ${ended.load[0]} after`);
-  if (json !== undefined) {
-    const document = {
-      machine: began,
-      loadAfter: ended.load,
-      rows: rows.map((row) => ({ ...row, verdict: verdict(row) })),
-    };
-    writeFileSync(json, `${JSON.stringify(document, null, 2)}\n`);
-  }
+  if (options.json === undefined) return;
+  const judged = rows.map((row) => ({ ...row, verdict: verdict(row) }));
+  writeFileSync(options.json, `${JSON.stringify({ machine: began, loadAfter: ended.load, rows: judged }, null, 2)}\n`);
 }
 
 try {

@@ -24,6 +24,8 @@ export interface Bench {
   emit: (row: Row) => void;
   /** Prints what is being done. */
   say: (line: string) => void;
+  /** Operators that run; whoever ends the bench early ends them too. */
+  running: Set<AsyncDisposable>;
 }
 
 const POLL_MS = 20;
@@ -46,7 +48,9 @@ export class Stage implements AsyncDisposable {
     const { info, program, nodeOptions, profileDir } = bench;
     const profiling = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
     const env = { NODE_OPTIONS: [nodeOptions, ...profiling].join(' ') };
-    return new Stage(bench, await startOperator(info, { main: program, watchAll: true, env }));
+    const stage = new Stage(bench, await startOperator(info, { main: program, watchAll: true, env }));
+    bench.running.add(stage);
+    return stage;
   }
 
   get namespace(): string {
@@ -54,6 +58,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.bench.running.delete(this);
     await this.operator[Symbol.asyncDispose]();
   }
 

@@ -61,7 +61,7 @@ const leftovers = (): string[] =>
 /** Times, ports and ids differ from run to run; versions, commits and messages do not. */
 const normalised = (line: string): string =>
   line
-    .replaceAll(/\d+(\.\d+)? s\b/g, '<time>')
+    .replaceAll(/(\d+ min )?\d+(\.\d+)? s\b/g, '<time>')
     .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:<port>')
     .trim();
 

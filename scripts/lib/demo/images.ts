@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { startCluster, whyNoNode } from '../../../test/cluster/start.ts';
-import { type ByoStage, type EngineName, isReady, openByoStage } from '../../../test/support/byo.ts';
+import type { EngineName } from '../../../test/support/byo/parts.ts';
+import { type ByoStage, isReady, openByoStage } from '../../../test/support/byo/stage.ts';
 import type { K8sObject } from '../../../test/support/k8s.ts';
 import { duration } from './screen.ts';
 import { progress, type Stage } from './stage.ts';
@@ -18,7 +19,8 @@ function phaseOf(object: K8sObject | undefined): string | undefined {
   if (object === undefined) return undefined;
   if (isReady(object)) return `Ready, template ${Object.values(object.status.templateIDs ?? {}).join()}`;
   const { candidate } = object.status ?? {};
-  if (candidate?.phase === 'Failed') throw new Error(`${object.metadata.name}: ${candidate.reason} ${candidate.message}`);
+  if (candidate?.phase === 'Failed')
+    throw new Error(`${object.metadata.name}: ${candidate.reason} ${candidate.message}`);
   return candidate?.phase;
 }
 
@@ -71,10 +73,18 @@ export async function showImages(stage: Stage): Promise<string> {
   );
   const byo = await open(stage);
   const dockerfile = byo.from('COPY greeting.txt /greeting.txt', 'RUN cat /greeting.txt');
-  screen.say('', ...dockerfile.trimEnd().split('\n').map((line) => screen.paint('cyan', line)), '');
+  screen.say(
+    '',
+    ...dockerfile
+      .trimEnd()
+      .split('\n')
+      .map((line) => screen.paint('cyan', line)),
+    '',
+  );
   const skill = (engine: EngineName) => byo.skill(engine, nameOf(engine), dockerfile, { 'greeting.txt': GREETING });
   await byo.market(SOURCE, Object.fromEntries(ENGINES.map((engine) => [nameOf(engine), skill(engine)])));
   const ready = await watch(stage, byo);
-  for (const { status } of ready) screen.tell(`${status.served.engine} starts ${status.served.templateID} from ${status.served.image}`, 'dim');
+  for (const { status } of ready)
+    screen.tell(`${status.served.engine} starts ${status.served.templateID} from ${status.served.image}`, 'dim');
   return `${ready.length} Skills are Ready, each with an image in the registry and a template id of its engine`;
 }

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
-import { isReady, LONG_MS, openStage, type Stage } from './stage.ts';
 
 const { node, ...info } = inject('cluster');
 
@@ -14,9 +14,9 @@ const isOver = ({ status }: K8sObject): boolean =>
 
 describe.skipIf(!node)('builds at once', () => {
   if (!node) return;
-  let stage: Stage;
+  let stage: ByoStage;
   beforeAll(async () => {
-    stage = await openStage(info, node, { build: { limits: { total: 2, perNamespace: 2 } } });
+    stage = await openByoStage(info, node, { build: { limits: { total: 2, perNamespace: 2 } } });
   });
   afterAll(() => stage?.[Symbol.asyncDispose]());
   afterEach(() => stage.operator.check());
@@ -46,10 +46,10 @@ describe.skipIf(!node)('builds at once', () => {
 
 describe.skipIf(!node)('a build that finds no node, or no end', () => {
   if (!node) return;
-  let stage: Stage;
+  let stage: ByoStage;
   const label = 'skills.test/pool';
   beforeAll(async () => {
-    stage = await openStage(info, node, {
+    stage = await openByoStage(info, node, {
       build: {
         placement: { nodeSelector: { [label]: 'builds' } },
         deadlines: { pendingSeconds: 60, activeSeconds: 10 },

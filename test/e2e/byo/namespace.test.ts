@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
-import { isReady, LONG_MS, openStage, type Stage } from './stage.ts';
 
 const { node, ...info } = inject('cluster');
 
 describe.skipIf(!node)('a namespace that is deleted', () => {
   if (!node) return;
-  let stage: Stage;
+  let stage: ByoStage;
   beforeAll(async () => {
-    stage = await openStage(info, node);
+    stage = await openByoStage(info, node);
   });
   afterAll(() => stage?.[Symbol.asyncDispose]());
 

@@ -1,16 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { FINALIZER } from '../../../src/api/labels.ts';
+import type { EngineName } from '../../support/byo/parts.ts';
+import { type ByoStage, isReady, openByoStage } from '../../support/byo/stage.ts';
 import type { K8sObject } from '../../support/k8s.ts';
 import { readObject } from '../../support/s3.ts';
-import { type EngineName, isReady, openStage, type Stage } from './stage.ts';
 
 const { node, ...info } = inject('cluster');
 
 describe.skipIf(!node)('a skill that brings its own image', () => {
   if (!node) return;
-  let stage: Stage;
+  let stage: ByoStage;
   beforeAll(async () => {
-    stage = await openStage(info, node);
+    stage = await openByoStage(info, node);
   });
   afterAll(() => stage?.[Symbol.asyncDispose]());
   afterEach(() => stage.operator.check());

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
+import { type ByoStage, isReady, openByoStage } from '../../support/byo/stage.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
 import { logsOf } from '../../support/pods.ts';
 import { listObjects, readObject } from '../../support/s3.ts';
-import { isReady, openStage, type Stage } from './stage.ts';
 
 const { node, ...info } = inject('cluster');
 
 describe.skipIf(!node)('the secret values of builds and engines', () => {
   if (!node) return;
-  let stage: Stage;
+  let stage: ByoStage;
   beforeAll(async () => {
-    stage = await openStage(info, node, { operator: { env: { SKILL_OPERATOR_LOG_LEVEL: 'trace' } } });
+    stage = await openByoStage(info, node, { operator: { env: { SKILL_OPERATOR_LOG_LEVEL: 'trace' } } });
   });
   afterAll(() => stage?.[Symbol.asyncDispose]());
 

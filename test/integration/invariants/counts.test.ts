@@ -22,6 +22,13 @@ afterAll(async () => {
   await store?.[Symbol.asyncDispose]();
 });
 
+/** What went to single objects of the store since an index of `requests`; the heal that lists the bucket some time after a start is none of it. */
+const objectRequests = (since: number): string[] =>
+  store.requests
+    .slice(since)
+    .filter(({ method, path }) => method !== 'GET' || path.split('/').filter(Boolean).length > 1)
+    .map(({ method, path }) => `${method} ${path}`);
+
 /** The pass and the counts are two writers of one object: now and then one of them has to look again. */
 const STATUSES = 'patch marketplacesources/status';
 
@@ -72,8 +79,8 @@ test.for(['small', 'large'])('a change of one skill of the %s marketplace costs 
   expect(statuses).toBeLessThanOrEqual(3);
   expect(conflicts).toBeLessThanOrEqual(1);
   expect(store.count('PUT', requests)).toBe(2);
-  expect(store.count(undefined, requests)).toBeLessThanOrEqual(4);
-  expect(gitRequests(operator, repository, 'ls-refs') - lists).toBe(2);
+  expect(objectRequests(requests).length).toBeLessThanOrEqual(4);
+  expect(gitRequests(operator, repository, 'ls-refs') - lists).toBe(1);
   expect(gitRequests(operator, repository, 'fetch') - fetches).toBe(1);
 });
 
@@ -88,7 +95,7 @@ test.for(['small', 'large'])(
     await requestPass(operator.k8s, source);
     await waitQuiet(operator);
     expect(tally(ownWrites(operator, mark))).toEqual({ [STATUSES]: 1 });
-    expect(store.count(undefined, requests)).toBe(0);
+    expect(objectRequests(requests)).toEqual([]);
     expect(gitRequests(operator, repository, 'ls-refs') - lists).toBe(1);
     expect(gitRequests(operator, repository, 'fetch') - fetches).toBe(0);
   },
@@ -128,7 +135,7 @@ test('a restart over 1100 Ready skills writes nothing, stores nothing and lists 
   );
   await waitQuiet(operator);
   expect(tally(ownWrites(operator, mark))).toEqual({});
-  expect(store.count(undefined, requests)).toBe(0);
+  expect(objectRequests(requests)).toEqual([]);
   expect(gitRequests(operator, market('large').repository, 'fetch')).toBe(fetches);
   // A page holds 500 objects at most, the first is a short probe.
   expect(metrics.value('rest_client_requests_total', { method: 'list' })).toBeLessThanOrEqual(6);
@@ -154,7 +161,7 @@ test('idle means zero writes: a hundred passes of a hundred sources', async () =
     intervalMs: 200,
   });
   expect(tally(ownWrites(operator, mark))).toEqual({});
-  expect(store.count(undefined, requests)).toBe(0);
+  expect(objectRequests(requests)).toEqual([]);
   expect(gitRequests(operator, repository, 'fetch') - fetches).toBe(0);
   const after = await operator.metrics();
   const grown = (name: string, labels: Record<string, string>) =>

@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto';
+import { pushImage } from '../../cluster/node/push.ts';
+import { CubeStub } from '../../contract/engine/stubs/cubesandbox.ts';
+import { E2BStub } from '../../contract/engine/stubs/e2b.ts';
+import type { SeenRequest, StubAnswer } from '../../contract/engine/stubs/server.ts';
+import type { ClusterInfo, NodeInfo } from '../cluster-info.ts';
+import { operatorImage } from '../image.ts';
+import { K8s, type K8sObject } from '../k8s.ts';
+import type { OperatorOptions } from '../operator.ts';
+import { allowBuilds, createOperatorAccount, type OperatorAccount } from '../operator-account.ts';
+import { podNamespace, runPod } from '../pods.ts';
+import { type Gate, startGate } from './gate.ts';
+
+type Say = (line: string) => void;
+
+const aloud: Say = (line) => void process.stderr.write(`[operator image] ${line}\n`);
+
+/** What a test file may set; the rest suits a small node. */
+export interface ByoOptions {
+  /** On top of `build` and `engines` of the settings file, one level deep. */
+  build?: Record<string, unknown>;
+  /** Gets one line for every step that takes a while; default: standard error. */
+  say?: Say;
+  /** How the operator runs. */
+  operator?: Pick<OperatorOptions, 'env' | 'args' | 'watchAll'>;
+}
+
+/** Calls `after` when a request that changes something has taken effect, before its answer leaves. */
+class WatchedE2B extends E2BStub {
+  after: () => void = () => undefined;
+  protected override answer(request: SeenRequest): StubAnswer {
+    const answer = super.answer(request);
+    if (request.method !== 'GET') this.after();
+    return answer;
+  }
+}
+class WatchedCube extends CubeStub {
+  after: () => void = () => undefined;
+  protected override answer(request: SeenRequest): StubAnswer {
+    const answer = super.answer(request);
+    if (request.method !== 'GET') this.after();
+    return answer;
+  }
+}
+
+/** Keys that the stubs accept. */
+export const KEYS = { e2b: 'e2b_aaaaaaaaaaaaaaaa', cubesandbox: `cube-${randomBytes(12).toString('hex')}` };
+const TICK_MS = 200;
+/** The node imports two images on a busy machine. */
+const WARM_MS = 240_000;
+/** The engines, as runtimes name them. */
+export type EngineName = 'e2b' | 'cubesandbox';
+
+let pulled: Promise<string> | undefined;
+
+/** The operator's image in the registry of base images; made, pushed and pulled by the node once. */
+const jobsImage = ({ node, k8s }: Pick<ByoParts, 'node' | 'k8s'>, say: Say): Promise<string> => {
+  pulled ??= (async () => {
+    const { signal } = new AbortController();
+    const { layout } = await operatorImage(say, signal);
+    const image = await pushImage(layout, node.baseRegistry, 'skill-operator', signal);
+    const namespace = await podNamespace(k8s, 'images');
+    const timeoutMs = WARM_MS;
+    await runPod(k8s, { name: 'operator', namespace, image, container: { args: ['--version'] }, timeoutMs });
+    await runPod(k8s, {
+      name: 'kaniko',
+      namespace,
+      image: node.images.kaniko,
+      container: { args: ['version'] },
+      timeoutMs,
+    });
+    await k8s.delete({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
+    return image;
+  })();
+  return pulled;
+};
+
+/** Everything around the operator. */
+export interface ByoParts {
+  info: ClusterInfo;
+  node: NodeInfo;
+  k8s: K8s;
+  account: OperatorAccount;
+  builds: string;
+  e2b: WatchedE2B;
+  cube: WatchedCube;
+  gates: Record<'e2b' | 'cubesandbox' | 'registry', Gate>;
+}
+
+/** The settings file of an operator that builds on the node and registers with the stubs. */
+export async function settingsOf(parts: ByoParts, options: ByoOptions): Promise<object> {
+  const { node, builds, gates } = parts;
+  const step = { requests: {}, limits: { memory: '256Mi', 'ephemeral-storage': '256Mi' } };
+  const build = { requests: {}, limits: { memory: '512Mi', 'ephemeral-storage': '1Gi' } };
+  return {
+    build: {
+      namespace: builds,
+      operatorImage: await jobsImage(parts, options.say ?? aloud),
+      builderImage: node.images.kaniko,
+      registry: {
+        host: gates.registry.address,
+        prefix: 'skills',
+        insecure: true,
+        pushSecret: 'registry-push',
+        credentialSecret: 'registry',
+      },
+      baseImages: { insecure: [node.baseRegistry.address] },
+      resources: { fetch: step, push: step, build },
+      ...options.build,
+    },
+    engines: {
+      e2b: { url: `http://${gates.e2b.address}`, keySecret: 'e2b', pullSecret: 'registry' },
+      cubesandbox: {
+        url: `http://${gates.cubesandbox.address}`,
+        keySecret: 'cubesandbox',
+        pullSecret: 'registry',
+        plainHttpRegistry: true,
+      },
+    },
+  };
+}
+
+async function applySecrets({ node, k8s, account, builds, gates }: ByoParts): Promise<void> {
+  const { username, password } = node.registry;
+  const auth = Buffer.from(`${username}:${password}`).toString('base64');
+  const text = JSON.stringify({ auths: { [gates.registry.address]: { auth } } });
+  const docker = (name: string, namespace: string): K8sObject => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    type: 'kubernetes.io/dockerconfigjson',
+    stringData: { '.dockerconfigjson': text },
+  });
+  const key = (name: EngineName): K8sObject => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: account.namespace },
+    stringData: { apiKey: KEYS[name] },
+  });
+  const home = account.namespace;
+  await k8s.apply([docker('registry-push', builds), docker('registry', home), key('e2b'), key('cubesandbox')]);
+}
+
+/** The template that the operator's map has for `e2b::python`. */
+async function registerPlatform({ url }: E2BStub): Promise<void> {
+  const headers = { 'x-api-key': KEYS.e2b, 'content-type': 'application/json' };
+  const { status } = await fetch(`${url}/v3/templates`, { method: 'POST', headers, body: '{"name":"e2b-python"}' });
+  if (status !== 202) throw new Error(`the stub answers ${status} to a template`);
+}
+
+/** Starts stubs and gates and gives an operator its rights and Secrets; `stack` gets what ends all of it. */
+export async function openParts(info: ClusterInfo, node: NodeInfo, stack: AsyncDisposableStack): Promise<ByoParts> {
+  const k8s = stack.use(new K8s(info.kubeconfig));
+  const account = await createOperatorAccount(info);
+  const builds = await k8s.createNamespace('builds', { 'pod-security.kubernetes.io/enforce': 'baseline' });
+  stack.defer(() => k8s.delete({ apiVersion: 'v1', kind: 'Namespace', name: builds }));
+  await allowBuilds(info, account, builds);
+  const e2b = stack.use(await new WatchedE2B().listen());
+  const cube = stack.use(await new WatchedCube().listen());
+  cube.key = KEYS.cubesandbox;
+  e2b.pollsToFinish = 0;
+  await registerPlatform(e2b);
+  const ticking = setInterval(() => cube.tick(), TICK_MS);
+  stack.defer(() => clearInterval(ticking));
+  const [hostname = '', port = ''] = node.registry.address.split(':');
+  const gate = async (target: { hostname: string; port: string }) =>
+    stack.use(await startGate(node.hostAddress, target));
+  const gates = {
+    e2b: await gate(new URL(e2b.url)),
+    cubesandbox: await gate(new URL(cube.url)),
+    registry: await gate({ hostname, port }),
+  };
+  const parts: ByoParts = { info, node, k8s, account, builds, e2b, cube, gates };
+  await applySecrets(parts);
+  return parts;
+}
