@@ -39,7 +39,7 @@ async function secretValue(home: Home, name: string, key: string, signal: AbortS
   if (!secret || encoded === undefined) {
     throw waiting(
       'SecretNotFound',
-      `Secret "${name}" of namespace "${home.namespace}" ${secret ? `has no key "${key}"` : 'does not exist'}; create it as docs/guides/image-builds.md shows`,
+      `Secret "${name}" of namespace "${home.namespace}" ${secret ? `has no key "${key}"` : 'does not exist'}; create it as docs/guides/install.md shows`,
     );
   }
   const value = Buffer.from(encoded, 'base64').toString('utf8').trim();

@@ -80,19 +80,21 @@ export class ByoHands implements Hands {
     return this.#deps.ledger.digestsOf(metadata.namespace ?? '', metadata.name);
   }
 
-  forget(skill: Skill): void {
-    this.#deps.slots.settle(skill, true);
+  yieldTurn(skill: Skill): void {
+    this.#deps.slots.yieldTurn(skill);
   }
 
   async #candidate(task: HandsTask, ctx: Context, signal: AbortSignal): Promise<HandsResult> {
     const { skill, slots, rebuild } = task;
     const { candidate } = slots;
+    const work = workOf(slots, ctx);
+    const starts = work.some(({ type }) => type === 'StartBuild');
+    this.#deps.slots.begin(skill, starts);
     if (!candidate || ctx.suspended || ctx.deleting) return { events: [] };
     if (candidate.phase === 'Building' && candidate.jobName) {
       return this.#deps.builds.observe(skill, candidate, rebuild, signal);
     }
-    const work = workOf(slots, ctx);
-    if (work.some(({ type }) => type === 'StartBuild')) {
+    if (starts) {
       const ready = () => this.#live(skill, work, signal);
       return this.#deps.builds.start(task, candidate, ready, signal);
     }
@@ -137,5 +139,5 @@ export const NO_HANDS: Hands = {
   toLedger: () => Promise.resolve(),
   keepImages: () => Promise.resolve(),
   ledgerDigests: () => [],
-  forget: () => undefined,
+  yieldTurn: () => undefined,
 };

@@ -33,6 +33,6 @@ export interface Hands {
   keepImages(skill: Skill, signal: AbortSignal): Promise<void>;
   /** Digests of the Skill that the ledger still has to remove something of. */
   ledgerDigests(skill: Skill): string[];
-  /** Lets another build start in place of one that ended. */
-  forget(skill: Skill): void;
+  /** The pass failed: others go first. */
+  yieldTurn(skill: Skill): void;
 }

@@ -3,7 +3,6 @@ import type { Clock } from '../../base/clock.ts';
 import { planQueue } from '../../build/queue.ts';
 import type { BuildSettings } from '../../build/settings.ts';
 import { type Key, keyOf, type Store } from '../../kube/types.ts';
-import { tierOf } from '../../lifecycle/slots.ts';
 
 /** Whether a build may start now, or what its status says meanwhile. */
 export type Turn = { start: true } | { start: false; message: string };
@@ -27,12 +26,19 @@ export class BuildSlots {
     this.#wake = wake;
   }
 
-  /** Asks for a slot; a yes takes it. */
+  /**
+   * A pass over the Skill begins to act. Its last write is in the cache by now, so a start that the status does not show never got there:
+   * the Skill asks again, and must not stand in its own way. `waits`: it has something to build.
+   */
+  begin(skill: Skill, waits: boolean): void {
+    this.#started.delete(keyOf(skill));
+    if (!waits) this.yieldTurn(skill);
+  }
+
+  /** Asks for a slot; a yes takes it until the status shows the build. */
   ask(skill: Skill): Turn {
     const key = keyOf(skill);
     const now = this.#clock.monotonic();
-    // It asks again, so the status never showed the start that was noted here: it must not stand in its own way.
-    this.#started.delete(key);
     if (!this.#since.has(key)) this.#since.set(key, now);
     const plan = this.#plan();
     if (plan.start.includes(key)) {
@@ -45,22 +51,31 @@ export class BuildSlots {
     return { start: false, message: plan.waiting.get(key)?.message ?? 'waits for a build slot; it starts by itself' };
   }
 
+  /** The Skill cannot use its turn now: it goes to the end of the line, so that it holds nobody up. */
+  yieldTurn(skill: Skill): void {
+    if (this.#since.delete(keyOf(skill))) this.#wakeNext();
+  }
+
   /** The Skill's status changed or it is gone: a slot may be free, and the next ones are woken. */
   settle(skill: Skill, gone: boolean): void {
     const key = keyOf(skill);
-    const waits = !gone && isWaiting(skill);
-    if (!waits) {
+    // Other changes may come while a start is under way: only what shows it takes its note away.
+    if (gone || isBuilding(skill)) {
       this.#since.delete(key);
       this.#started.delete(key);
     }
     // The start shows now: nobody else's turn has come by that.
     if (!gone && isBuilding(skill)) return;
-    if (this.#since.size > 0) for (const next of this.#plan().start) this.#wake(next);
+    this.#wakeNext();
   }
 
   /** The start failed before there was a Job. */
   release(skill: Skill): void {
     this.#started.delete(keyOf(skill));
+  }
+
+  #wakeNext(): void {
+    if (this.#since.size > 0) for (const next of this.#plan().start) this.#wake(next);
   }
 
   #plan() {
@@ -82,10 +97,3 @@ export const BUILDING = 'building';
 /** A Job of this Skill runs. */
 export const isBuilding = (skill: Skill): boolean =>
   skill.status?.candidate?.phase === 'Building' && Boolean(skill.status.candidate.jobName);
-
-const isWaiting = (skill: Skill): boolean => {
-  const candidate = skill.status?.candidate;
-  return (
-    candidate !== undefined && tierOf(candidate.runtime) === 2 && !isBuilding(skill) && candidate.phase !== 'Failed'
-  );
-};

@@ -104,6 +104,7 @@ export class SkillController {
     } catch (error) {
       this.names.release(skill);
       if (signal.aborted) throw error;
+      this.#deps.hands.yieldTurn(skill);
       const failure = explained(error, 'skill', skill);
       if (failure.reason === 'StoreCorrupt' && !pass.verifying) this.#verifySoon(key);
       const before = this.#judged({ ...pass, slots: slotsOf(skill), actions: [] }, failure);

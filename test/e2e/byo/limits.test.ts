@@ -56,11 +56,12 @@ describe.skipIf(!node)('a build that finds no node, or no end', () => {
       },
     });
   });
+  const setPool = async (pool: string | null): Promise<unknown> => {
+    const ref = { apiVersion: 'v1', kind: 'Node', name: node.name };
+    return await stage.k8s.patch(ref, { metadata: { labels: { [label]: pool } } });
+  };
   afterAll(async () => {
-    await stage?.k8s.patch(
-      { apiVersion: 'v1', kind: 'Node', name: node.name },
-      { metadata: { labels: { [label]: null } } },
-    );
+    await setPool(null);
     await stage?.[Symbol.asyncDispose]();
   });
 
@@ -72,14 +73,12 @@ describe.skipIf(!node)('a build that finds no node, or no end', () => {
       (object) => condition(object, 'Ready')?.reason === 'BuildUnschedulable',
     );
     expect(waiting.status.candidate.phase).toBe('Building');
-    await stage.k8s.patch(
-      { apiVersion: 'v1', kind: 'Node', name: node.name },
-      { metadata: { labels: { [label]: 'builds' } } },
-    );
+    await setPool('builds');
     await stage.until('room.p.homeless', 'Ready', isReady);
   });
 
   test('is ended at its deadline and tried once more', async () => {
+    await setPool('builds');
     await stage.market('slow', { endless: stage.skill('e2b', 'endless', stage.from('RUN echo begun; sleep 600')) });
     const late = await stage.until(
       'slow.p.endless',

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
 import { K8s, type K8sObject } from '../../support/k8s.ts';
-import { createOperatorAccount, installCrds, type OperatorAccount } from '../../support/operator-account.ts';
+import {
+  allowBuilds,
+  createOperatorAccount,
+  installCrds,
+  type OperatorAccount,
+} from '../../support/operator-account.ts';
 import { GIT_SKILL, GIT_SOURCE } from './objects.ts';
 
 /** The chart's own rights, asked of the real API server as the operator's ServiceAccount. */
@@ -109,6 +114,24 @@ describe('the ServiceAccount of the operator', () => {
     ['patch', 'events.k8s.io', 'events', ''],
   ])('may %s %s/%s %s everywhere', async (verb, group, resource, subresource) => {
     expect(await may(verb, group, resource, namespace, subresource)).toBe(true);
+  });
+
+  test('runs Jobs in the namespace of builds, and neither lists Secrets nor makes pods of its own there', async () => {
+    const builds = await admin.createNamespace('builds');
+    await allowBuilds(info, account, builds);
+    const rights = [
+      ...['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => [verb, 'batch', 'jobs']),
+      ...['create', 'delete'].map((verb) => [verb, '', 'secrets']),
+      ['list', '', 'pods'],
+      ['list', '', 'events'],
+    ] as [string, string, string][];
+    for (const [verb, group, resource] of rights) expect(await may(verb, group, resource, builds), resource).toBe(true);
+    for (const verb of ['list', 'patch']) expect(await may(verb, '', 'secrets', builds)).toBe(false);
+    expect(await may('create', '', 'pods', builds)).toBe(false);
+    expect(await may('get', '', 'pods', builds, 'exec')).toBe(false);
+    expect(await may('create', 'batch', 'jobs', account.namespace)).toBe(false);
+    const skillBuilder = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'skill-builder', namespace: builds };
+    expect(await admin.get(skillBuilder)).toMatchObject({ automountServiceAccountToken: false });
   });
 
   test('keeps its Lease and its ConfigMaps in its own namespace', async () => {

@@ -30,11 +30,45 @@ test('a yes takes the slot before the status shows it', () => {
   expect(slots.ask(own('b', 'Queued'))).toMatchObject({ start: false, message: expect.stringContaining('build') });
 });
 
+test('a start is noted until the status shows it, whatever else changes meanwhile', () => {
+  const { slots } = setUp(1);
+  slots.ask(own('a', 'Queued'));
+  // The finalizer's write, for example, of a Skill that has no status yet.
+  slots.settle(skill('a'), false);
+  expect(slots.ask(own('b', 'Queued'))).toMatchObject({ start: false });
+});
+
 test('a Skill whose start never reached its status asks again and is not in its own way', () => {
   const { slots } = setUp(1);
   slots.ask(own('a', 'Queued'));
+  slots.begin(own('a', 'Queued'), true);
   expect(slots.ask(own('a', 'Queued'))).toEqual({ start: true });
   expect(slots.ask(own('b', 'Queued'))).toMatchObject({ start: false });
+});
+
+test('a Skill that cannot use its turn lets the next one go first', () => {
+  const { slots, show, woken } = setUp(1);
+  slots.ask(own('a', 'Queued'));
+  show('a', 'Building', { jobName: 'job' });
+  slots.ask(own('b', 'Queued'));
+  slots.ask(own('c', 'Queued'));
+  show('a', 'Registering');
+  expect(woken).toEqual(['ns/b']);
+  slots.yieldTurn(own('b', 'Queued'));
+  expect(woken).toEqual(['ns/b', 'ns/c']);
+  expect(slots.ask(own('c', 'Queued'))).toEqual({ start: true });
+});
+
+test('what has nothing to build any more leaves the line', () => {
+  const { slots, woken } = setUp(1);
+  slots.ask(own('a', 'Queued'));
+  slots.ask(own('b', 'Queued'));
+  slots.ask(own('c', 'Queued'));
+  slots.begin(own('b', 'Queued'), false);
+  expect(woken).toEqual([]);
+  slots.begin(own('a', 'Queued'), false);
+  slots.settle(own('a', 'Queued'), false);
+  expect(woken).toEqual(['ns/c']);
 });
 
 test('a build that ended frees its slot and wakes who waits', () => {
