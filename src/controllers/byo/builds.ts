@@ -1,4 +1,3 @@
-import type { Job } from 'kubernetes-types/batch/v1.d.ts';
 import type { Candidate, Skill, Version } from '../../api/skill.ts';
 import { type Clock, rfc3339 } from '../../base/clock.ts';
 import type { BuildInput } from '../../build/input.ts';
@@ -37,9 +36,6 @@ const LOOK_MS = 15_000;
 const BLOCKED_MS = 60_000;
 /** Between the end of a Job that left nothing behind and the next attempt. */
 const LOST_MS = 5_000;
-/** The kubelet gives a pod half a minute to end. */
-const END_MS = 45_000;
-const END_LOOK_MS = 3_000;
 /** Every Job waits for a moment; only what lasts is told. */
 const PATIENCE_MS = 5_000;
 /** For a pod that merely has not started: its images may take this long. */
@@ -126,7 +122,6 @@ export class Builds {
       case 'Succeeded':
         return this.#succeeded(skill, candidate, rebuild, state, signal);
       case 'Failed':
-        if (state.logTail === undefined && this.#isEnding(view.job)) return again([], END_LOOK_MS);
         return again([this.#failure(state)], state.retryAfterMs);
     }
   }
@@ -183,14 +178,6 @@ export class Builds {
     const input = await this.#inputs.of(skill, candidate, rebuild, signal);
     await this.#deps.records.put(owner, input.inputHash, image, signal);
     return again([{ type: 'BuildDone', image: pinnedImage(this.#deps.registry.host, repository, image.digest) }], 0);
-  }
-
-  /** The Job has its verdict, and its pod a moment left to end: only then there is a log to show. A lost node is not waited for. */
-  #isEnding(job: Job | undefined): boolean {
-    const conditions = job?.status?.conditions ?? [];
-    if (conditions.some(({ type }) => type === 'Failed')) return false;
-    const since = Date.parse(conditions.find(({ type }) => type === 'FailureTarget')?.lastTransitionTime ?? '');
-    return this.#deps.clock.now() - since < END_MS;
   }
 
   /** Why a Job does not get on, once it is no matter of moments. */

