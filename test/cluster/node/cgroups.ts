@@ -28,12 +28,25 @@ export function createCgroups(runDir: string): void {
   for (const root of roots) mkdirSync(join(root, cgroupName(runDir)), { recursive: true });
 }
 
-/** Removes a cgroup with those below it; fails with EBUSY while a process is left in it. */
+const GONE_MS = 15_000;
+const LOOK_MS = 50;
+
+/** Removes a cgroup with those below it; a process that is ending gets its time, then it fails with EBUSY. */
 function removeTree(path: string): void {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     if (entry.isDirectory()) removeTree(join(path, entry.name));
   }
-  rmdirSync(path);
+  const began = performance.now();
+  for (;;) {
+    try {
+      rmdirSync(path);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EBUSY' || performance.now() - began > GONE_MS) throw error;
+    }
+    // The kernel tells nobody when the last process of a cgroup is gone.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_MS);
+  }
 }
 
 /** Removes the run's cgroups; a run without any is no error. */
