@@ -35,7 +35,7 @@ export default defineConfig({
           ...onRealParts,
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
-          // Not part of `make test` yet: they have passed one by one, never all in one run. E2E_ALL=1 adds them.
+          // Not part of `make test` yet: they passed in a run of their own (E2E_ALL=1), not yet inside a whole one.
           exclude: process.env.E2E_ALL
             ? []
             : ['test/e2e/byo/{crash,failures,lifecycle,limits,namespace,secrets}.test.ts'],
