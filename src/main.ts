@@ -1,7 +1,12 @@
+import { setFlagsFromString } from 'node:v8';
 import { messageOf } from './base/errors.ts';
 import { createLogger } from './base/log.ts';
 import { loadConfig, usage } from './config.ts';
 import { runOperator } from './operator.ts';
+
+// A burst of new Skills leaves tens of MiB of garbage, which the engine would keep until the heap has doubled several times: peak memory
+// falls from 230 to 150 MiB (test/bench, cold 1000) for a tenth more CPU. Set here since NODE_OPTIONS does not accept it.
+setFlagsFromString('--heap-growing-percent=50');
 
 /** Exit codes: 0 stopped by a signal, 1 cannot go on, 2 wrong settings. */
 async function main(): Promise<number> {

@@ -31,6 +31,8 @@ export class Ownership {
   readonly id: string;
   readonly #labels: string[];
   readonly #foreign: string[];
+  /** Changes with whatever the source puts into all its Skills alike. */
+  readonly #alike: string;
 
   constructor(source: MarketplaceSource) {
     const template = source.spec.skillTemplate;
@@ -38,6 +40,7 @@ export class Ownership {
     // suspend is never the controller's.
     this.#foreign = ['suspend', ...TEMPLATE_FIELDS.filter((field) => template?.[field] === undefined)];
     this.id = hashOf({ labels: this.#labels, foreign: this.#foreign }).slice(0, 8);
+    this.#alike = hashOf({ name: source.metadata.name, labels: baseLabels(source), template });
   }
 
   /** What the source owns of a Skill in the cache. */
@@ -61,10 +64,24 @@ export class Ownership {
     fingerprints.set(skill, { id: this.id, hash });
     return hash;
   }
+
+  /** The hash of what a Skill shall have. While `now` has the same content it is the last one of that object: a pass changes few of many. */
+  fingerprintOfWanted(fields: OwnedFields, now: Skill | undefined): string {
+    if (!now || !isSameContent(fields, now)) return fingerprintOf(fields);
+    const known = wanted.get(now);
+    if (known?.id === this.#alike) return known.hash;
+    const hash = fingerprintOf(fields);
+    wanted.set(now, { id: this.#alike, hash });
+    return hash;
+  }
 }
+
+const isSameContent = ({ spec, handover }: OwnedFields, now: Skill): boolean =>
+  handover === undefined && spec.path === now.spec.path && spec.revision?.tree === now.spec.revision?.tree;
 
 /** Objects of a cache never change, so each is looked at once. */
 const fingerprints = new WeakMap<Skill, { id: string; hash: string }>();
+const wanted = new WeakMap<Skill, { id: string; hash: string }>();
 
 /** Owned fields as a hash; equal ones need no apply. */
-export const fingerprintOf = ({ spec, labels, handover }: OwnedFields): string => hashOf({ spec, labels, handover });
+const fingerprintOf = ({ spec, labels, handover }: OwnedFields): string => hashOf({ spec, labels, handover });

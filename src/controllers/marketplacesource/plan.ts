@@ -6,7 +6,7 @@ import type { Skill } from '../../api/skill.ts';
 import { paced, type Steps } from '../../base/slices.ts';
 import type { DiscoveredSkill } from '../../marketplace/discover.ts';
 import { hashOf } from '../hash.ts';
-import { baseLabels, fingerprintOf, type OwnedFields, Ownership } from './owned.ts';
+import { baseLabels, type OwnedFields, Ownership } from './owned.ts';
 
 /** A generated Skill as the source controller wants it. */
 export interface DesiredSkill extends OwnedFields {
@@ -147,9 +147,9 @@ export function* planSkills(input: PlanInput): Steps<Plan> {
   const apply: DesiredSkill[] = [];
   const reshaped = isReshaped(source, ownership);
   yield* paced(entries, (skill) => {
-    const fingerprint = fingerprintOf(skill);
-    remaining.set(skill.name, fingerprint);
     const now = live.get(skill.name);
+    const fingerprint = ownership.fingerprintOfWanted(skill, now);
+    remaining.set(skill.name, fingerprint);
     if (!now || reshaped || ownership.fingerprint(now) !== fingerprint) apply.push(skill);
   });
   const stay = keep ? [...settled, ...gone] : blocked ? gone : [];

