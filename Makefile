@@ -2,7 +2,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 
-.PHONY: help install test test-unit check verify generate build chart cluster kind demo bench clean
+.PHONY: help install test test-unit check verify generate build chart cluster kind demo bench sbom clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ build: install ## Bundle the operator and skillctl into dist/
 
 chart: install ## Lint the Helm chart and package it into dist/
 	node scripts/chart.ts
+
+sbom: install ## List the npm packages inside the programs as CycloneDX, in dist/
+	node scripts/sbom.ts
 
 cluster: install ## Start the test cluster (NODE=1: with a node) and keep it until Ctrl-C
 	node test/cluster/main.ts $(if $(NODE),--node)

@@ -1,10 +1,11 @@
-/** Writes the generated files (crds/, the reasons in docs/errors.md, parts of charts/ and argocd/); with --check only compares, and fails on a difference. */
+/** Writes the generated files (crds/, docs/api.md, the reasons in docs/errors.md, parts of charts/ and argocd/); with --check only compares, and fails on a difference. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { stringify } from 'yaml';
 import { customResourceDefinitions } from '../src/api/crd.ts';
 import { REASONS } from '../src/base/reasons.ts';
 import { chartFiles } from './lib/chart/files.ts';
+import { apiReference } from './lib/docs/api.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const HEADER = '# Generated from src/api by `make generate`. Do not edit.\n';
@@ -60,6 +61,7 @@ const crds = crdFiles();
 const wanted = new Map([
   ...crds,
   [errorsPage, withReasons(await readFile(errorsPage, 'utf8'))],
+  [join(ROOT, 'docs', 'api.md'), apiReference()],
   ...chartFiles(ROOT, new Map([...crds].map(([path, text]) => [basename(path), text]))),
 ]);
 let differs = false;
