@@ -113,10 +113,16 @@ function sortVanished(vanished: Skill[], wanted: Map<string, DesiredSkill>, live
   return sorted;
 }
 
+/** While a block stands it holds whatever share those that vanished are now: new Skills beside them must not thin them out (I14). */
 const pruneBlocked = (source: MarketplaceSource, vanished: number, total: number): boolean => {
   const maxPercent = source.spec.prune?.maxPercent ?? DEFAULTS.pruneMaxPercent;
-  return vanished > 3 && vanished * 100 > maxPercent * total;
+  return vanished > 3 && (vanished * 100 > maxPercent * total || isBlocked(source));
 };
+
+/** The last whole pass left the prune blocked, under the same spec. */
+const isBlocked = (source: MarketplaceSource): boolean =>
+  source.status?.observedSpec === observedSpecOf(source) &&
+  (source.status.conditions?.some(({ type, status }) => type === 'PruneBlocked' && status === 'True') ?? false);
 
 /** The Skills that the commit asks for, by object name. A directory without SKILL.md only keeps a Skill that exists. */
 function* wantedSkills(input: PlanInput, live: Map<string, Skill>): Steps<Map<string, DesiredSkill>> {

@@ -24,6 +24,8 @@ const SOURCE: Ref = {
   namespace: 'default',
 };
 
+const BUILD_NAMESPACE: Ref = { apiVersion: 'v1', kind: 'Namespace', name: 'team-builds' };
+
 const helm = new Helm();
 let cluster: Cluster;
 let k8s: K8s;
@@ -96,7 +98,7 @@ describe('a release', { concurrent: false, timeout: 180_000 }, () => {
       metadata: { name: SOURCE.name, namespace: 'default' },
       spec: { type: 'git', git: { url: 'https://git.example.com/a.git' } },
     });
-    const builds = await k8s.get({ apiVersion: 'v1', kind: 'Namespace', name: 'team-builds' });
+    const builds = await k8s.get(BUILD_NAMESPACE);
     expect(builds?.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'baseline' });
     const text = await guardBites();
     expect(JSON.parse(text).message).toMatchInlineSnapshot(
@@ -144,6 +146,7 @@ describe('a release', { concurrent: false, timeout: 180_000 }, () => {
     const { code } = await bare(['uninstall', 'skill-operator']);
     expect(code).toBe(0);
     expect(await k8s.get(SOURCE)).toBeDefined();
+    await k8s.waitGone(BUILD_NAMESPACE);
   });
   test('is installed again over its own CRDs, and leaves nothing where crds.keep is false', async () => {
     await ok(['install', 'skill-operator', newer], { ...VALUES, crds: { keep: false } });
@@ -165,7 +168,7 @@ describe('a release', { concurrent: false, timeout: 180_000 }, () => {
       ['admissionregistration.k8s.io/v1', 'ValidatingAdmissionPolicyBinding'],
       ['apiextensions.k8s.io/v1', 'CustomResourceDefinition'],
     ];
-    await k8s.waitGone({ apiVersion: 'v1', kind: 'Namespace', name: 'team-builds' });
+    await k8s.waitGone(BUILD_NAMESPACE);
     for (const [apiVersion, kind] of kinds) {
       const left = await k8s.list({ apiVersion, kind, labelSelector: 'app.kubernetes.io/part-of=skill-operator' });
       expect(left.map(({ metadata }) => `${kind} ${metadata.name}`)).toEqual([]);

@@ -1,7 +1,7 @@
 import type { MarketplaceSource } from '../../../src/api/marketplacesource.ts';
 import type { Skill } from '../../../src/api/skill.ts';
 import { atOnce } from '../../../src/base/slices.ts';
-import { type Plan, planSkills } from '../../../src/controllers/marketplacesource/plan.ts';
+import { observedSpecOf, type Plan, planSkills } from '../../../src/controllers/marketplacesource/plan.ts';
 import type { DiscoveredSkill } from '../../../src/marketplace/discover.ts';
 import { applied, directory, served, source } from './objects.ts';
 
@@ -27,6 +27,27 @@ export function carriedOut(owner: MarketplaceSource, children: Skill[], { apply,
   for (const { metadata } of remove) left.delete(metadata.name);
   for (const desired of apply) left.set(desired.name, applied(owner, desired, left.get(desired.name)));
   return [...left.values()];
+}
+
+/** The source as the status write at the end of a pass leaves it. */
+export function written(owner: MarketplaceSource, { blocked }: Plan): MarketplaceSource {
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  const condition = {
+    type: 'PruneBlocked',
+    status: 'True' as const,
+    reason: 'PruneBlocked',
+    message: 'blocked',
+    lastTransitionTime,
+  };
+  return {
+    ...owner,
+    status: {
+      ...owner.status,
+      observedGeneration: 1,
+      observedSpec: observedSpecOf(owner),
+      conditions: blocked ? [condition] : [],
+    },
+  };
 }
 
 /** Children as a first pass over these directories leaves them. */
