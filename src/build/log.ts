@@ -5,6 +5,8 @@ import { PATHS } from './arguments.ts';
 /** Bytes of log that a status keeps. */
 const LOG_TAIL_BYTES = 2048;
 const MAX_WARNINGS = 5;
+/** Lines that are looked at for warnings. */
+const MAX_LINES = 200;
 const MAX_LINE = 1000;
 const MAX_CLAUSE = 500;
 
@@ -54,11 +56,22 @@ export function clause(text: string | undefined): string {
   return line === '' ? '' : `: ${shortened(line, MAX_CLAUSE)}`;
 }
 
+/** Enough of a log for its last lines, however much of it turns out to be control characters. */
+const END_BYTES = 64 * 1024;
+
+/** The last part of a long text, from the beginning of a line on. */
+function endOf(text: string): string {
+  if (text.length <= END_BYTES) return text;
+  const from = text.length - END_BYTES;
+  const line = text.indexOf('\n', from) + 1;
+  return text.slice(line > 0 ? line : from);
+}
+
 /** The last lines of a log, at most `max` bytes of UTF-8: secrets masked before anything is cut, control characters removed, whole lines. */
 export function logTail(text: string, max = LOG_TAIL_BYTES): string {
   const kept: string[] = [];
   let room = max;
-  for (const line of plainLines(text)
+  for (const line of plainLines(endOf(text))
     .map((line) => shortened(line))
     .reverse()) {
     room -= Buffer.byteLength(line) + 1;
@@ -75,15 +88,20 @@ const PREAMBLE = /^error building image: (?:error building stage: )?/i;
 
 /** Kaniko's last error, without its level and with paths as the author knows them; the last line where it gave none; '' for an empty log. */
 export function lastError(text: string): string {
-  const lines = plainLines(text).map((line) => line.replace(LEVEL, '').replace(/^error: /i, ''));
+  const lines = plainLines(endOf(text)).map((line) => line.replace(LEVEL, '').replace(/^error: /i, ''));
   const line = lines.findLast((one) => FINAL.test(one)) ?? lines.at(-1) ?? '';
   return shortened(line.replace(PREAMBLE, '').replaceAll(`${PATHS.context}/`, ''));
 }
 
+const IGNORED = /^\[warning\] (?:#\d+ )?(kaniko does not support .*|\S+ is deprecated, skipping)$/i;
+/** Says so much more cheaply of most lines that they are none. */
+const MAY_BE_IGNORED = /kaniko does not support|is deprecated, skipping/i;
+
 /** What Kaniko said that it ignores in the Dockerfile: it builds on, but something else than Docker would. At most five texts. */
 export function ignoredSyntax(text: string): string[] {
-  const found = plainLines(text)
-    .map((line) => /^\[warning\] (?:#\d+ )?(kaniko does not support .*)$/i.exec(line)?.[1])
+  const lines = text.split('\n').filter((line) => MAY_BE_IGNORED.test(line));
+  const found = plainLines(lines.slice(0, MAX_LINES).join('\n'))
+    .map((line) => IGNORED.exec(line)?.[1])
     .filter((warning) => warning !== undefined);
   return [...new Set(found)].slice(0, MAX_WARNINGS).map((warning) => shortened(warning));
 }

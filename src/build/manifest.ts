@@ -13,7 +13,7 @@ import {
   imageRepository,
   jobName,
 } from './names.ts';
-import type { BuildSettings } from './settings.ts';
+import { type BuildSettings, jobSeconds, podSeconds } from './settings.ts';
 
 const identityOf = ({ skill, engine, inputHash }: BuildInput, settings: BuildSettings): BuildIdentity => ({
   installation: settings.installation,
@@ -85,6 +85,7 @@ function podSpec(name: string, containers: { init: Container[]; main: Container 
   const { imagePullSecrets = [] } = settings;
   return {
     restartPolicy: 'Never',
+    activeDeadlineSeconds: podSeconds(settings),
     serviceAccountName: settings.serviceAccount,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
@@ -133,7 +134,7 @@ export function buildJob(input: BuildInput, settings: BuildSettings): Job {
         rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] }],
       },
       podReplacementPolicy: 'Failed',
-      activeDeadlineSeconds: settings.deadlines.pendingSeconds + settings.deadlines.activeSeconds,
+      activeDeadlineSeconds: jobSeconds(settings),
       ttlSecondsAfterFinished: settings.deadlines.keepSeconds,
       template: {
         metadata: { labels: { ...labels, ...NO_SIDECAR }, annotations: { ...annotations, ...NO_SIDECAR } },

@@ -19,6 +19,8 @@ export interface Registry {
   image(repository: string, reference: string, signal: AbortSignal): Promise<RegistryImage | undefined>;
   /** Whether the registry has a manifest of that digest, without reading it. */
   has(repository: string, digest: string, signal: AbortSignal): Promise<boolean>;
+  /** Every tag of a repository, in any order; none for a repository that is not there. */
+  tags(repository: string, signal: AbortSignal): Promise<string[]>;
   /** Deletes by digest, which takes every tag of that digest in the repository. `unsupported`: this registry deletes nothing. */
   deleteImage(repository: string, digest: string, signal: AbortSignal): Promise<'deleted' | 'absent' | 'unsupported'>;
   /** Whether somebody without a credential could push to the repository; the upload that proves it is cancelled. */

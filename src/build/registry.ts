@@ -32,6 +32,9 @@ const DEFAULT_TIMEOUT_MS = 20_000;
 const REPOSITORY = /^[a-z0-9]+([._/-]+[a-z0-9]+)*$/;
 /** A digest or a tag. */
 const REFERENCE = /^(sha256:[0-9a-f]{64}|\w[\w.-]{0,127})$/;
+/** Tags of one page, and pages at most. */
+const PAGE = 1000;
+const MAX_PAGES = 20;
 /** A registry answers 404 for a manifest that it has and the request does not accept. */
 const ACCEPT = [...IMAGE_TYPES, ...INDEX_TYPES].join(', ');
 
@@ -80,6 +83,20 @@ export class HttpRegistry implements Registry {
     const answer = await this.#send(call, signal);
     if (answer.status !== 200 && answer.status !== 404) throw this.#refused(call, answer);
     return answer.status === 200;
+  }
+
+  async tags(repository: string, signal: AbortSignal): Promise<string[]> {
+    const found: string[] = [];
+    let path: string | undefined = `/v2/${repository}/tags/list?n=${PAGE}`;
+    for (let page = 0; path !== undefined && page < MAX_PAGES; page++) {
+      const call = this.#call('GET', repository, path, `listing the tags of ${repository}`);
+      const answer = await this.#send(call, signal);
+      if (answer.status === 404) return found;
+      if (answer.status !== 200) throw this.#refused(call, answer);
+      found.push(...tagsOf(answer.bytes));
+      path = nextPage(answer.all('link')[0], this.#transport.base);
+    }
+    return found;
   }
 
   async deleteImage(
@@ -153,4 +170,21 @@ export class HttpRegistry implements Registry {
       throw unanswered(call, error);
     }
   }
+}
+
+/** `{"name": …, "tags": [ … ] or null}`; anything else has none. */
+function tagsOf(bytes: Buffer): string[] {
+  try {
+    const { tags } = JSON.parse(bytes.toString('utf8')) as { tags?: unknown };
+    return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string' && REFERENCE.test(tag)) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Path of the next page out of a Link header, on the registry itself. */
+function nextPage(link: string | undefined, base: URL): string | undefined {
+  const target = /^\s*<([^>]+)>\s*;\s*rel="?next"?/.exec(link ?? '')?.[1];
+  const url = target === undefined ? null : URL.parse(target, base.href);
+  return url?.origin === base.origin ? url.pathname + url.search : undefined;
 }

@@ -62,7 +62,7 @@ export interface BuildSettings {
   deadlines: {
     /** Longest time that a pod may wait for a node, an image or a volume. */
     pendingSeconds: number;
-    /** Longest time that it may run. The Job ends after the sum of both. */
+    /** Longest time that it may run. The pod ends after the sum of both. */
     activeSeconds: number;
     /** How long a finished Job and its pod stay for people to look at. */
     keepSeconds: number;
@@ -135,9 +135,18 @@ function proxyProblem(name: string, value: string | undefined): string | undefin
     : undefined;
 }
 
+/** Seconds after which the kubelet ends a pod of a build: what it wrote stays readable, unlike after the deadline of a Job. */
+export const podSeconds = ({ deadlines }: Pick<BuildSettings, 'deadlines'>): number =>
+  deadlines.pendingSeconds + deadlines.activeSeconds;
+
+/** Room for a pod that is told to end; and for one that no kubelet ever took, whose own time does not begin. */
+const ENDING_SECONDS = 60;
+
+/** Seconds after which the Job controller ends a build whose pod did not end by itself. */
+export const jobSeconds = (settings: Pick<BuildSettings, 'deadlines'>): number => podSeconds(settings) + ENDING_SECONDS;
+
 /** Seconds that a presigned URL of a build has to live: as long as its Job can. */
-export const urlSeconds = ({ deadlines }: Pick<BuildSettings, 'deadlines'>): number =>
-  deadlines.pendingSeconds + deadlines.activeSeconds + 60;
+export const urlSeconds = (settings: Pick<BuildSettings, 'deadlines'>): number => jobSeconds(settings);
 
 function hostProblems(settings: BuildSettings): string[] {
   const { mirrors = [], map = {}, insecure = [] } = settings.baseImages ?? {};

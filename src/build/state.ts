@@ -56,10 +56,14 @@ export type BuildState =
 const conditionOf = (job: Job, type: string): JobCondition | undefined =>
   job.status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
 
+/** It is certain how the Job ends, though its pod may not have ended yet. */
+export const hasVerdict = (job: Job): boolean =>
+  ['Complete', 'SuccessCriteriaMet', 'Failed', 'FailureTarget'].some((type) => conditionOf(job, type));
+
 const timeOf = (text: string | undefined): number => (text === undefined ? 0 : Date.parse(text) || 0);
 
 /** The pod that counts: a replaced pod is older than its replacement. */
-const newestPod = (pods: readonly Pod[]): Pod | undefined =>
+export const newestPod = (pods: readonly Pod[]): Pod | undefined =>
   [...pods].sort((a, b) => timeOf(b.metadata?.creationTimestamp) - timeOf(a.metadata?.creationTimestamp))[0];
 
 const terminatedStep = (pod: Pod | undefined, step: Step) =>
@@ -102,8 +106,10 @@ function succeeded(observation: Observation): BuildState {
 
 function ended(observation: Observation, job: Job, condition: JobCondition): BuildState {
   const pod = newestPod(observation.pods);
-  const late = condition.reason === 'DeadlineExceeded';
-  const deadlineSeconds = late ? (job.spec?.activeDeadlineSeconds ?? 0) : undefined;
+  const byKubelet = pod?.status?.reason === 'DeadlineExceeded' ? pod.spec?.activeDeadlineSeconds : undefined;
+  const byJob = condition.reason === 'DeadlineExceeded' ? (job.spec?.activeDeadlineSeconds ?? 0) : undefined;
+  const deadlineSeconds = byKubelet ?? byJob;
+  const late = deadlineSeconds !== undefined;
   if (late && pod && containersOf(pod).every(({ state }) => !state?.running && !state?.terminated)) {
     return failed(waitingPod(pod, observation.events), observation, pod);
   }

@@ -103,10 +103,16 @@ export class Caller {
 
   /** Sends a call until it is answered for good; rejects with KubeError or the signal's reason. */
   async run(call: Call, signal: AbortSignal): Promise<{ body: unknown; bytes: number }> {
+    const text = await this.text(call, signal);
+    return { body: parseJson(text, call.subject), bytes: text.length };
+  }
+
+  /** The same for an answer that is no JSON. */
+  async text(call: Call, signal: AbortSignal): Promise<string> {
     let reloaded = false;
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#once(call, signal);
-      if (answer.code < 300) return { body: parseJson(answer.text, call.subject), bytes: answer.text.length };
+      if (answer.code < 300) return answer.text;
       const error = this.#refusal(call, answer.code, answer.headers, answer.text);
       if (answer.code === 401 && !reloaded) {
         reloaded = true;

@@ -122,6 +122,22 @@ export class KubeClient implements KubeApi {
     }
   }
 
+  /**
+   * The last `tailLines` lines of a container's log, cut after their first `limitBytes` bytes.
+   * Rejects with KubeError 400 before the container ran, 404 when pod or log are gone.
+   */
+  podLog(
+    pod: { resource: Resource; namespace: string; name: string; container: string },
+    bounds: { tailLines: number; limitBytes: number },
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { resource, namespace, name, container } = pod;
+    const path = objectPath(resource, namespace, name, 'log') + queryOf({}, { container, ...bounds });
+    const call = read(resource, namespace, name, { method: 'GET', path });
+    // The server counts bytes, and what it sends in place of a broken character may be longer.
+    return this.#caller.text({ ...call, cap: bounds.limitBytes * 3 }, signal);
+  }
+
   /** One page of at most `limit` objects; `next` of the page before continues it. `tries` 1 leaves waiting to the caller. */
   async listPage<T extends KubeObject>(
     resource: Resource,

@@ -3,7 +3,7 @@ import { redact } from '../base/redact.ts';
 import { clip } from './condition.ts';
 
 /** Most findings that a status lists; the count tells how many there are. */
-const MAX_FINDINGS = 20;
+export const MAX_FINDINGS = 20;
 /** Bytes that the violations (and again the warnings) of one status may take, before `fitStatus` looks at the whole. */
 const MAX_FINDINGS_BYTES = 4 * 1024;
 

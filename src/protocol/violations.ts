@@ -246,6 +246,10 @@ export const VIOLATIONS = {
     'E2B ignores ENTRYPOINT, CMD and USER of an image.',
     'Delete the instruction; the script of the skill is started by the sandbox itself.',
   ),
+  DockerfileSyntaxIgnored: warning(
+    'The image builder does not know a part of the Dockerfile and built without it.',
+    'Write it without that part, and check that the image holds what it should.',
+  ),
 } as const satisfies Record<string, Rule>;
 
 /** A code of the catalogue. */

@@ -120,9 +120,9 @@ export class Builds {
       case 'NotStarted':
         return this.#vanished(skill, candidate, rebuild, signal);
       case 'Succeeded':
-        return this.#succeeded(skill, candidate, rebuild, state, signal);
+        return { ...(await this.#succeeded(skill, candidate, rebuild, state, signal)), ignored: state.warnings };
       case 'Failed':
-        return again([this.#failure(state)], state.retryAfterMs);
+        return { ...again([this.#failure(state)], state.retryAfterMs), ignored: state.warnings };
     }
   }
 

@@ -4,6 +4,7 @@ import { SKILLS } from '../../api/resources.ts';
 import type { Retired, Skill } from '../../api/skill.ts';
 import { retry } from '../../base/errors.ts';
 import { parsePinned } from '../../build/names.ts';
+import { toPolicyError } from '../../kube/errors.ts';
 import { addFinalizer } from '../../kube/finalizer.ts';
 import { type KubeApi, keyOf } from '../../kube/types.ts';
 import type { Context, Event, Work } from '../../lifecycle/slots.ts';
@@ -11,7 +12,8 @@ import { workOf } from '../../lifecycle/work.ts';
 import type { Expecting } from '../status-writer.ts';
 import type { Builds } from './builds.ts';
 import type { BuildJobs } from './jobs.ts';
-import { type Ledger, ledgerEntry } from './ledger.ts';
+import { type Ledger, ledgerEntry, leftoversEntry } from './ledger.ts';
+import type { Leftovers } from './leftovers.ts';
 import type { Hands, HandsResult, HandsTask } from './port.ts';
 import type { ImageRecords } from './records.ts';
 import type { Registrations } from './registrations.ts';
@@ -26,9 +28,14 @@ interface HandsDeps {
   registrations: Registrations;
   removals: Removals;
   ledger: Ledger;
+  leftovers: Leftovers;
   records: ImageRecords;
   slots: BuildSlots;
 }
+
+/** Until a build pod that was told to end may have ended, and until a registry that did not answer is asked again. */
+const ENDING_MS = 2_000;
+const REGISTRY_MS = 30_000;
 
 /** The hands of the state machine: build Jobs, registry and engines, each driven from the status alone. */
 export class ByoHands implements Hands {
@@ -48,6 +55,7 @@ export class ByoHands implements Hands {
     return {
       events: results.flatMap(({ events }) => events),
       againMs: waits.length > 0 ? Math.min(...waits) : undefined,
+      ignored: results.find(({ ignored }) => ignored !== undefined)?.ignored,
     };
   }
 
@@ -60,9 +68,12 @@ export class ByoHands implements Hands {
   }
 
   async toLedger(skill: Skill, entry: Retired, why: string, signal: AbortSignal): Promise<void> {
-    const { namespace = '', name, uid = '' } = skill.metadata;
-    const owner = { namespace, name, uid, bareName: skillDirectory(skill.spec.path) };
-    await this.#deps.ledger.add(ledgerEntry(owner, entry, why), signal);
+    await this.#deps.ledger.add(ledgerEntry(this.#ownerOf(skill), entry, why), signal);
+  }
+
+  #ownerOf({ metadata, spec }: Skill) {
+    const { namespace = '', name, uid = '' } = metadata;
+    return { namespace, name, uid, bareName: skillDirectory(spec.path) };
   }
 
   async keepImages(skill: Skill, signal: AbortSignal): Promise<void> {
@@ -74,6 +85,22 @@ export class ByoHands implements Hands {
       const owner = { namespace, skill: name, engine: version?.engine ?? '' };
       if (image) await this.#deps.records.keepDigest(owner, image.digest, signal);
     }
+  }
+
+  async clear(skill: Skill, signal: AbortSignal): Promise<number | undefined> {
+    const { namespace = '', name, uid = '' } = skill.metadata;
+    try {
+      await this.#live(skill, [], signal);
+      await this.#deps.leftovers.remove({ namespace, skill: name, uid }, signal);
+      return undefined;
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return toPolicyError(error).reason === 'RemovalPending' ? ENDING_MS : REGISTRY_MS;
+    }
+  }
+
+  async clearLater(skill: Skill, signal: AbortSignal): Promise<void> {
+    await this.#deps.ledger.add(leftoversEntry(this.#ownerOf(skill)), signal);
   }
 
   ledgerDigests({ metadata }: Skill): string[] {
@@ -138,6 +165,8 @@ export const NO_HANDS: Hands = {
   cancelAll: () => Promise.resolve(),
   toLedger: () => Promise.resolve(),
   keepImages: () => Promise.resolve(),
+  clear: () => Promise.resolve(undefined),
+  clearLater: () => Promise.resolve(),
   ledgerDigests: () => [],
   yieldTurn: () => undefined,
 };

@@ -18,6 +18,8 @@ export interface LedgerEntry {
   templateID?: string | undefined;
   image?: string | undefined;
   settings?: string | undefined;
+  /** Not about one version: whatever the Skill's builds pushed and nothing names. */
+  leftovers?: true | undefined;
   /** Why it is here. */
   why: string;
 }
@@ -40,6 +42,12 @@ export function ledgerEntry(
   const { engine = '', digest, templateID, image, settings } = version;
   const { namespace, name: skill, uid, bareName } = owner;
   return { namespace, skill, uid, bareName, engine, digest, templateID, image, settings, why };
+}
+
+/** The entry for images that nothing names, of a Skill that had to go before they could be looked for. */
+export function leftoversEntry(owner: { namespace: string; name: string; uid: string; bareName: string }): LedgerEntry {
+  const { namespace, name: skill, uid, bareName } = owner;
+  return { namespace, skill, uid, bareName, engine: '', digest: '', leftovers: true, why: 'DeletionExpired' };
 }
 
 /** What the ledger needs of the API. */
@@ -103,7 +111,7 @@ export class Ledger {
   /** Digests of a Skill whose image or template an entry still holds. */
   digestsOf(namespace: string, skill: string): string[] {
     const own = [...this.#entries.values()].filter((entry) => entry.namespace === namespace && entry.skill === skill);
-    return own.map(({ digest }) => digest);
+    return own.flatMap(({ digest }) => (digest === '' ? [] : [digest]));
   }
 
   /** Writes an entry; writing it again changes nothing. */

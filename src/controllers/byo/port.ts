@@ -7,6 +7,8 @@ export interface HandsResult {
   events: Event[];
   /** Look again after this many milliseconds. */
   againMs?: number | undefined;
+  /** What the builder said that it ignored in the Dockerfile; undefined: no build ended. */
+  ignored?: readonly string[] | undefined;
 }
 
 /** What the hands work on. */
@@ -31,6 +33,13 @@ export interface Hands {
   toLedger(skill: Skill, entry: Slots['retired'][number], why: string, signal: AbortSignal): Promise<void>;
   /** A Skill with deletionPolicy Orphan goes: its images stay, and their records say so. */
   keepImages(skill: Skill, signal: AbortSignal): Promise<void>;
+  /**
+   * Removes images that its builds pushed and no status named; called when no slot holds one any more.
+   * undefined: there is none left; else: milliseconds until it may work.
+   */
+  clear(skill: Skill, signal: AbortSignal): Promise<number | undefined>;
+  /** Leaves that to the ledger. */
+  clearLater(skill: Skill, signal: AbortSignal): Promise<void>;
   /** Digests of the Skill that the ledger still has to remove something of. */
   ledgerDigests(skill: Skill): string[];
   /** The pass failed: others go first. */

@@ -56,16 +56,24 @@ export class ImageRecords {
     }
   }
 
+  /** Digests of the images that stay although no Skill names them. */
+  async kept(owner: ImageOwner, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const found = new Set<string>();
+    for await (const { record } of this.#of(owner, undefined, signal)) if (record.kept) found.add(record.digest);
+    return found;
+  }
+
+  /** The records of an owner, of one digest or of all. */
   async *#of(
     owner: ImageOwner,
-    digest: string,
+    digest: string | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<{ key: string; record: ImageRecord }> {
     const folder = imageKey(this.#space, { ...owner, inputHash: ANY_HASH }).slice(0, -`${ANY_HASH}.json`.length);
     for await (const page of this.#store.list(folder, signal)) {
       for (const { key } of page) {
         const record = await this.#read(key, signal);
-        if (record?.digest === digest) yield { key, record };
+        if (record && (digest === undefined || record.digest === digest)) yield { key, record };
       }
     }
   }

@@ -13,6 +13,7 @@ import { Builds } from './builds.ts';
 import { ByoHands } from './hands.ts';
 import { BuildJobs } from './jobs.ts';
 import { Ledger } from './ledger.ts';
+import { Leftovers } from './leftovers.ts';
 import type { Hands } from './port.ts';
 import { Preflight, type WriteCheck } from './preflight.ts';
 import { type ImageOwner, ImageRecords } from './records.ts';
@@ -45,6 +46,7 @@ export interface Byo {
   slots: BuildSlots;
   ledger: Ledger;
   removals: Removals;
+  leftovers: Leftovers;
   /** Repository of a Skill's images, without the host. */
   repositoryOf(owner: ImageOwner): string;
 }
@@ -61,6 +63,7 @@ export function byoHands(options: ByoOptions, around: Surroundings): Byo {
   const registrations = new Registrations({ installation: settings.installation, engines, skills, clock });
   const removals = new Removals({ builds, registrations, registry, records, clock });
   const ledger = new Ledger(api, options.operatorNamespace);
-  const hands = new ByoHands({ api, skills, jobs, builds, registrations, removals, ledger, slots, records });
-  return { hands, slots, ledger, removals, repositoryOf: (owner) => builds.repositoryOf(owner) };
+  const leftovers = new Leftovers({ builds, jobs, registry, records, ledger });
+  const hands = new ByoHands({ api, skills, jobs, builds, registrations, removals, ledger, leftovers, slots, records });
+  return { hands, slots, ledger, removals, leftovers, repositoryOf: (owner) => builds.repositoryOf(owner) };
 }

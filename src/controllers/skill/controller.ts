@@ -23,6 +23,7 @@ import type { Expecting } from '../status-writer.ts';
 import { Deletion } from './deletion.ts';
 import { Evaluator, type EvaluatorDeps } from './evaluator.ts';
 import { Finisher } from './finish.ts';
+import { ignoredFindings } from './ignored.ts';
 import { packageLost } from './lost.ts';
 import { Names } from './names.ts';
 import { failed, newPass, type Pass, Slotting } from './pass.ts';
@@ -42,6 +43,8 @@ export interface SkillDeps extends EvaluatorDeps {
 
 const UNKNOWN_INTERVAL_MS = 60_000;
 const JITTER = 0.1;
+/** Until the cache shows the Skill as it is now. */
+const CHANGED_MS = 500;
 
 /** Reconciles Skills: content into the store, slots by the lifecycle table, external objects by the hands, one status write. */
 export class SkillController {
@@ -99,13 +102,15 @@ export class SkillController {
       const againMs = await this.#useHands(pass, signal);
       await this.#finisher.finish(this.#judged(pass), { kind: 'Done' }, signal);
       this.#deps.health.templateHandled(key);
-      await this.#releaseFinalizer(pass, signal);
-      return earliest(againMs, this.#ownInterval(skill));
+      const clearMs = await this.#releaseFinalizer(pass, signal);
+      return earliest(againMs, clearMs, this.#ownInterval(skill));
     } catch (error) {
       this.names.release(skill);
       if (signal.aborted) throw error;
-      this.#deps.hands.yieldTurn(skill);
       const failure = explained(error, 'skill', skill);
+      // The Skill changed during the pass: that is no failure of it, and its status is for the next pass to write.
+      if (failure.reason === 'Conflict') return { requeueAfterMs: failure.retryAfterMs ?? CHANGED_MS };
+      this.#deps.hands.yieldTurn(skill);
       if (failure.reason === 'StoreCorrupt' && !pass.verifying) this.#verifySoon(key);
       const before = this.#judged({ ...pass, slots: slotsOf(skill), actions: [] }, failure);
       await this.#finisher.finish(before, failed(failure, pass), signal);
@@ -160,7 +165,8 @@ export class SkillController {
     const { hands } = this.#deps;
     const context = this.#slotting.context(pass.skill, pass.slots.candidate?.engine);
     const before = pass.slots.retired;
-    const { events, againMs } = await hands.step(pass, context, signal);
+    const { events, againMs, ignored } = await hands.step(pass, context, signal);
+    if (ignored) pass.ignored = ignoredFindings(ignored, pass.slots.candidate?.engine);
     for (const event of events) this.#slotting.apply(pass, event);
     // What these events retired has to be removed, and no other event would bring that pass.
     const retires = pass.slots.retired.some((entry) => entry.state === 'Deleting' && !before.includes(entry));
@@ -185,16 +191,20 @@ export class SkillController {
     pass.promoted = manifest?.frontmatter;
   }
 
-  /** Nothing outside is held any more: deletion need not wait for the operator. */
-  async #releaseFinalizer({ skill, slots }: Pass, signal: AbortSignal): Promise<void> {
-    if (!skill.metadata.finalizers?.includes(FINALIZER) || needsFinalizer(slots)) return;
-    if (slots.candidate?.phase === 'Queued') return;
+  /** Nothing outside is held any more: deletion need not wait for the operator. A number: when to try again, milliseconds. */
+  async #releaseFinalizer({ skill, slots }: Pass, signal: AbortSignal): Promise<number | undefined> {
+    if (!skill.metadata.finalizers?.includes(FINALIZER) || needsFinalizer(slots)) return undefined;
+    if (slots.candidate?.phase === 'Queued') return undefined;
+    const orphans = effectiveSkill(skill.spec).deletionPolicy === 'Orphan';
+    const againMs = orphans ? undefined : await this.#deps.hands.clear(skill, signal);
+    if (againMs !== undefined) return againMs;
     const { namespace = '', name, uid } = skill.metadata;
     const live = await this.#deps.api.get<Skill>(SKILLS, namespace, name, signal);
-    if (!live || live.metadata.uid !== uid || needsFinalizer(slotsOf(live))) return;
+    if (!live || live.metadata.uid !== uid || needsFinalizer(slotsOf(live))) return undefined;
     const writer = { api: this.#deps.api, resource: SKILLS, fieldManager: FIELD_MANAGERS.skill };
     const written = await removeFinalizer(writer, live, FINALIZER, signal);
     this.#deps.skills.expect(keyOf(skill), written.metadata.resourceVersion);
+    return undefined;
   }
 
   #ownInterval(skill: Skill): number | undefined {

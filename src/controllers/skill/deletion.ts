@@ -20,6 +20,7 @@ interface DeletionDeps {
 
 /** After this time what is left goes to the ledger, and the Skill goes (I16). */
 const BOUND_MS = 600_000;
+const RETRY_MS = 30_000;
 
 /** Ends a Skill that has the finalizer: Jobs cancelled, templates and images removed or written into the ledger, finalizer gone. */
 export class Deletion {
@@ -47,16 +48,24 @@ export class Deletion {
     }
     await this.#keepImages(pass, signal);
     await this.#writeLedger(pass, signal);
-    if (needsFinalizer(pass.slots)) {
-      await this.#finisher.finish(
-        pass,
-        { kind: 'Progressing', message: 'templates and images are being removed' },
-        signal,
-      );
-      return { requeueAfterMs: againMs ?? 30_000 };
+    const waitMs = needsFinalizer(pass.slots) ? (againMs ?? RETRY_MS) : await this.#clear(pass, signal);
+    if (waitMs !== undefined) {
+      const message = 'templates and images are being removed';
+      await this.#finisher.finish(pass, { kind: 'Progressing', message }, signal);
+      return { requeueAfterMs: waitMs };
     }
     await this.#release(skill, signal);
     return {};
+  }
+
+  /** Images that were pushed and never recorded; undefined: none is left, or the ledger has them now. */
+  async #clear(pass: Pass, signal: AbortSignal): Promise<number | undefined> {
+    const { skill } = pass;
+    if (effectiveSkill(skill.spec).deletionPolicy === 'Orphan') return undefined;
+    const againMs = await this.#deps.hands.clear(skill, signal);
+    if (againMs === undefined || !(await this.#expired(skill, pass, signal))) return againMs;
+    await this.#deps.hands.clearLater(skill, signal);
+    return undefined;
   }
 
   /** One try in a namespace that is going, or for an engine that is not configured; else ten minutes. */

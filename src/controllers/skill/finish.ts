@@ -5,9 +5,11 @@ import { type Clock, rfc3339 } from '../../base/clock.ts';
 import type { EventInput } from '../../kube/events.ts';
 import type { KubeApi, KubeObject, Store } from '../../kube/types.ts';
 import type { Outcome } from '../../lifecycle/condition.ts';
+import { fitStatus, MAX_FINDINGS } from '../../lifecycle/findings.ts';
 import { type SkillStep, summarizeSkill } from '../../lifecycle/skill-summary.ts';
 import { type Expecting, sameFields, writeStatus } from '../status-writer.ts';
 import { skillEvents } from './events.ts';
+import { isOfBuild } from './ignored.ts';
 import type { Pass } from './pass.ts';
 import { nextStatus, SKILL_STATUS_FIELDS } from './status.ts';
 
@@ -27,7 +29,7 @@ export class Finisher {
   }
 
   async finish(pass: Pass, outcome: Outcome<SkillStep>, signal: AbortSignal): Promise<void> {
-    const { skill, slots, evaluated, promoted, actions, rebuild } = pass;
+    const { skill, slots, evaluated, promoted, actions, rebuild, ignored } = pass;
     const summary = summarizeSkill({
       generation: skill.metadata.generation ?? 0,
       now: rfc3339(this.#deps.clock.now()),
@@ -42,8 +44,9 @@ export class Finisher {
       templateUnknown: pass.templateUnknown,
     });
     const requestedAt = skill.metadata.annotations?.[ANNOTATIONS.requestedAt];
-    const next = nextStatus({ skill, slots, evaluated, promoted, summary, requestedAt, rebuild }, (current, wanted) =>
-      sameFields(current, wanted, SKILL_STATUS_FIELDS),
+    const next = nextStatus(
+      { skill, slots, evaluated, promoted, summary, requestedAt, rebuild, ignored },
+      (current, wanted) => sameFields(current, wanted, SKILL_STATUS_FIELDS),
     );
     if (!next.changed) return;
     const status = next.needsLists ? await this.#withLists(skill, next.status, signal) : next.status;
@@ -56,7 +59,13 @@ export class Finisher {
   async #withLists(skill: Skill, status: SkillStatus, signal: AbortSignal): Promise<SkillStatus> {
     const { namespace = '', name } = skill.metadata;
     const live = await this.#deps.api.get<Skill>(SKILLS, namespace, name, signal);
-    const { violations, warnings } = live?.status ?? {};
-    return { ...status, ...(violations ? { violations } : {}), ...(warnings ? { warnings } : {}) };
+    const { violations, warnings = [] } = live?.status ?? {};
+    // Those of the build are made anew by every pass.
+    const all = [...(status.warnings ?? []), ...warnings.filter((one) => !isOfBuild(one))].slice(0, MAX_FINDINGS);
+    return fitStatus({
+      ...status,
+      ...(violations ? { violations } : {}),
+      ...(all.length > 0 ? { warnings: all } : {}),
+    });
   }
 }

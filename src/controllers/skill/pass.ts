@@ -1,6 +1,6 @@
 import { effectiveSkill } from '../../api/defaults.ts';
 import { FINALIZER } from '../../api/labels.ts';
-import type { Skill } from '../../api/skill.ts';
+import type { Skill, StatusFinding } from '../../api/skill.ts';
 import { type Clock, rfc3339 } from '../../base/clock.ts';
 import type { PolicyError } from '../../base/errors.ts';
 import type { Outcome } from '../../lifecycle/condition.ts';
@@ -30,6 +30,8 @@ export interface Pass {
   packageLost?: string | undefined;
   /** The engine does not know the platform template: the message. */
   templateUnknown?: string | undefined;
+  /** Warnings of a build that ended in this pass. */
+  ignored?: StatusFinding[] | undefined;
   /** Value of the annotation rebuild that the candidate answers. */
   rebuild?: string | undefined;
 }

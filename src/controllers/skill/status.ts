@@ -3,11 +3,14 @@ import { fitFindings, fitStatus } from '../../lifecycle/findings.ts';
 import { type Slots, templateIDsOf, tierOf } from '../../lifecycle/slots.ts';
 import type { Finding, Frontmatter } from '../../protocol/types.ts';
 import { hashOf } from '../hash.ts';
+import { isOfBuild } from './ignored.ts';
 
-/** What the cache keeps of the lists it drops: enough to see whether a new list differs. */
+/** What the cache keeps of the lists it drops: enough to see whether a new list differs, and the few warnings of the build. */
 interface Trimmed {
-  trimmed?: { violations: string; warnings: string };
+  trimmed?: { violations: string; warnings: string; ignored: StatusFinding[] };
 }
+
+const NOTHING = { violations: '', warnings: '', ignored: [] };
 
 /** Fields of a Skill's status; all are this controller's. */
 export const SKILL_STATUS_FIELDS = [
@@ -31,11 +34,17 @@ export const SKILL_STATUS_FIELDS = [
 const listHash = (list: readonly StatusFinding[] | undefined): string =>
   list && list.length > 0 ? hashOf(list.map((finding) => ({ ...finding }))) : '';
 
+const trimmedOf = ({ violations, warnings = [] }: SkillStatus): NonNullable<Trimmed['trimmed']> => ({
+  violations: listHash(violations),
+  warnings: listHash(warnings.filter((one) => !isOfBuild(one))),
+  ignored: warnings.filter(isOfBuild),
+});
+
 /** Drops from a Skill what only the author reads, before the cache keeps it; its hash stays. */
 export function trimSkill(skill: Skill): Skill {
   const status = skill.status as (SkillStatus & Trimmed) | undefined;
   if (!status) return skill;
-  status.trimmed = { violations: listHash(status.violations), warnings: listHash(status.warnings) };
+  status.trimmed = trimmedOf(status);
   delete status.violations;
   delete status.warnings;
   return skill;
@@ -61,6 +70,8 @@ interface StatusInput {
   requestedAt?: string | undefined;
   /** Value of the annotation rebuild that is answered. */
   rebuild?: string | undefined;
+  /** What a build that ended in this pass said that it ignored; undefined: what the status says of it stays. */
+  ignored?: readonly StatusFinding[] | undefined;
 }
 
 /** A status to write, and whether its lists must first be read live because this pass did not make them. */
@@ -86,6 +97,14 @@ function cardOf({ skill, slots, evaluated, promoted }: StatusInput): Partial<Ski
 const drop = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
 
+/** The warnings of the build that still belong to what the Skill points at. */
+function ignoredOf({ skill, evaluated, ignored }: StatusInput): readonly StatusFinding[] {
+  if (ignored) return ignored;
+  const { candidate, served, trimmed } = (skill.status ?? {}) as SkillStatus & Trimmed;
+  const moved = evaluated !== undefined && evaluated.digest !== (candidate ?? served)?.digest;
+  return moved ? [] : (trimmed?.ignored ?? []);
+}
+
 /** Puts the status of a pass together and says whether it differs from the one in the cache. */
 export function nextStatus(input: StatusInput, equal: (current: object, wanted: object) => boolean): NextStatus {
   const { skill, slots, evaluated, summary, requestedAt, rebuild } = input;
@@ -105,13 +124,11 @@ export function nextStatus(input: StatusInput, equal: (current: object, wanted: 
       retired: some(slots.retired),
       violationCount: evaluated ? evaluated.violations.length || undefined : before.violationCount,
       violations: evaluated && some(fitFindings(evaluated.violations)),
-      warnings: evaluated && some(fitFindings(evaluated.warnings)),
+      warnings: some(fitFindings([...ignoredOf(input), ...(evaluated?.warnings ?? [])])),
     }),
   );
-  const none = { violations: '', warnings: '' };
-  const trimmed = evaluated
-    ? { violations: listHash(status.violations), warnings: listHash(status.warnings) }
-    : (before.trimmed ?? none);
-  const changed = !equal({ trimmed: none, ...before }, { ...status, trimmed });
+  const made = trimmedOf(status);
+  const trimmed = evaluated ? made : { ...NOTHING, ...before.trimmed, ignored: made.ignored };
+  const changed = !equal({ trimmed: NOTHING, ...before }, { ...status, trimmed });
   return { status, changed, needsLists: !evaluated && (trimmed.violations !== '' || trimmed.warnings !== '') };
 }

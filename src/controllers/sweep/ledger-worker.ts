@@ -1,9 +1,12 @@
+import { SKILLS } from '../../api/resources.ts';
+import type { Skill } from '../../api/skill.ts';
 import type { Clock } from '../../base/clock.ts';
 import { messageOf, PolicyError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import type { Key } from '../../kube/types.ts';
 import type { Ledger, LedgerEntry } from '../byo/ledger.ts';
+import type { Leftovers } from '../byo/leftovers.ts';
 import type { Removals } from '../byo/removals.ts';
 import { type Pins, skillThing } from '../pins.ts';
 import { type Lister, liveReferences, templateClaim } from './references.ts';
@@ -13,6 +16,7 @@ export interface LedgerWorkerDeps {
   api: Lister;
   ledger: Ledger;
   removals: Pick<Removals, 'remove'>;
+  leftovers: Pick<Leftovers, 'remove'>;
   pins: Pins;
   /** Lets a Skill go on that waited for an entry. */
   wake: (key: Key) => void;
@@ -79,6 +83,7 @@ export class LedgerWorker {
 
   /** What a status names by now belongs to that Skill again and is left to it. */
   async #remove(entry: LedgerEntry, signal: AbortSignal): Promise<void> {
+    if (entry.leftovers) return this.#clear(entry, signal);
     const { claims } = await liveReferences(this.#deps.api, signal);
     const { engine, templateID, image, ...rest } = entry;
     const removesTemplate = templateID !== undefined && !claims.has(templateClaim(engine, templateID));
@@ -86,5 +91,12 @@ export class LedgerWorker {
     if (!removesTemplate && keepImage) return;
     const left = { ...rest, engine, templateID: removesTemplate ? templateID : undefined, image };
     await this.#deps.removals.remove(entry, left, signal, { keepImage });
+  }
+  /** A Skill of that name has the repositories again, and clears them when it goes. */
+  async #clear(entry: LedgerEntry, signal: AbortSignal): Promise<void> {
+    const { namespace, skill } = entry;
+    const scope = { namespace, fieldSelector: `metadata.name=${skill}` };
+    const { items } = await this.#deps.api.listPage<Skill>(SKILLS, scope, { limit: 1 }, signal);
+    if (items.length === 0) await this.#deps.leftovers.remove(entry, signal);
   }
 }

@@ -145,9 +145,9 @@ export class Upkeep {
     );
   }
 
-  async #ledger({ ledger, removals }: Byo, signal: AbortSignal): Promise<void> {
+  async #ledger({ ledger, removals, leftovers }: Byo, signal: AbortSignal): Promise<void> {
     const { api, pins, intervalMs } = this.#options;
-    const worker = new LedgerWorker({ ...this.#shared(), api, ledger, removals, pins });
+    const worker = new LedgerWorker({ ...this.#shared(), api, ledger, removals, leftovers, pins });
     let nudge = new AbortController();
     ledger.onAdd(() => nudge.abort());
     await this.#loop('ledger', 0, signal, async () => {

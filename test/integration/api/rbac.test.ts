@@ -128,6 +128,7 @@ describe('the ServiceAccount of the operator', () => {
     for (const [verb, group, resource] of rights) expect(await may(verb, group, resource, builds), resource).toBe(true);
     for (const verb of ['list', 'patch']) expect(await may(verb, '', 'secrets', builds)).toBe(false);
     expect(await may('create', '', 'pods', builds)).toBe(false);
+    expect(await may('get', '', 'pods', builds, 'log')).toBe(true);
     expect(await may('get', '', 'pods', builds, 'exec')).toBe(false);
     expect(await may('create', 'batch', 'jobs', account.namespace)).toBe(false);
     const skillBuilder = { apiVersion: 'v1', kind: 'ServiceAccount', name: 'skill-builder', namespace: builds };

@@ -92,6 +92,16 @@ describe.each<[string, () => TestRegistry]>([
     expect(await client.has('team/pdf', NOTHING, signal)).toBe(false);
   });
 
+  test('lists the tags of a repository, and none of one that is not there or empty', async () => {
+    const client = connect(registry());
+    expect(await client.tags('team/tags', signal)).toEqual([]);
+    const pushed = [await push(registry(), 'team/tags', 'one'), await push(registry(), 'team/tags', 'two')];
+    const tags = pushed.map(({ digest }) => digest.slice(7, 39)).sort();
+    expect((await client.tags('team/tags', signal)).sort()).toEqual(tags);
+    for (const { digest } of pushed) await client.deleteImage('team/tags', digest, signal);
+    expect(await client.tags('team/tags', signal)).toEqual([]);
+  });
+
   test('deletes an image once, with every tag of it, and no other', async () => {
     const client = connect(registry());
     const [kept, gone] = [await push(registry(), 'team/del', 'kept'), await push(registry(), 'team/del', 'gone')];

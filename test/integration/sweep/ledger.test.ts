@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { createMetrics } from '../../../src/base/metrics.ts';
 import { HttpRegistry } from '../../../src/build/registry.ts';
-import type { LedgerEntry } from '../../../src/controllers/byo/ledger.ts';
+import { type LedgerEntry, leftoversEntry } from '../../../src/controllers/byo/ledger.ts';
 import { ImageRecords } from '../../../src/controllers/byo/records.ts';
 import { type Byo, byoHands } from '../../../src/controllers/byo/setup.ts';
 import { skillThing } from '../../../src/controllers/pins.ts';
@@ -52,7 +52,12 @@ beforeAll(async () => {
   engine = new E2BEngine({ url: stub.url, key: async () => ({ value: KEY, hosts: undefined }) });
   byo = byoHands(
     {
-      settings: { ...SETTINGS, installation: rig.installation, registry: { host, prefix: 'skills' } },
+      settings: {
+        ...SETTINGS,
+        namespace: rig.home,
+        installation: rig.installation,
+        registry: { host, prefix: 'skills' },
+      },
       registry,
       engines: { e2b: { engine, settings: TEMPLATE, maxConcurrent: 4 } },
       store: rig.store,
@@ -91,6 +96,21 @@ async function push(skill: string, text = randomBytes(4).toString('hex')): Promi
   return { image: `${image}@${digest}`, digest };
 }
 
+/** Gives an image another tag, as a person would. */
+async function tagAs(skill: string, digest: string, tag: string): Promise<void> {
+  const authorization = `Basic ${Buffer.from(`${server.username}:${server.password}`).toString('base64')}`;
+  const type = 'application/vnd.oci.image.manifest.v1+json';
+  const url = `http://${server.host}/v2/${byo.repositoryOf(ownerOf(skill))}/manifests`;
+  const manifest = await fetch(`${url}/${digest}`, { headers: { authorization, accept: type } });
+  const body = await manifest.arrayBuffer();
+  const answer = await fetch(`${url}/${tag}`, {
+    method: 'PUT',
+    headers: { authorization, 'content-type': type },
+    body,
+  });
+  if (answer.status !== 201) throw new Error(`the registry answers ${answer.status} to a tag`);
+}
+
 /** A version of a Skill with its image and its template. */
 async function versionOf(skill: string, name?: string) {
   const { image, digest } = await push(skill);
@@ -118,7 +138,7 @@ function newWorker() {
   const woken: string[] = [];
   const { api, pins } = rig;
   const worker = new LedgerWorker({
-    ...{ api, pins, clock, ledger: byo.ledger, removals: byo.removals },
+    ...{ api, pins, clock, ledger: byo.ledger, removals: byo.removals, leftovers: byo.leftovers },
     ...{ wake: (key: string) => void woken.push(key), logger: silentLogger, metrics: createMetrics() },
   });
   return { worker, clock, woken };
@@ -221,6 +241,73 @@ describe('the ledger', () => {
       await byo.ledger.load(signal);
       expect(byo.ledger.entries().size).toBe(0);
     }
+  });
+});
+
+describe('images that were pushed and never recorded', () => {
+  const owner = () => ({ namespace: rig.namespace, skill: 'lost', uid: 'uid-lost' });
+  const pod = (finalizers?: string[]) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'still-pushing',
+      namespace: rig.home,
+      labels: { 'skills.tfrobot.io/skill-uid': 'uid-lost' },
+      ...(finalizers ? { finalizers } : {}),
+    },
+    spec: { containers: [{ name: 'push', image: 'none' }], serviceAccountName: 'skill-operator' },
+  });
+
+  /** An orphan of an earlier Skill of the name, one that the ledger has, one with a tag of a person's, and two that nothing names. */
+  async function images() {
+    const [orphan, listed, shared, recorded, bare] = await Promise.all(
+      ['orphan', 'listed', 'shared', 'recorded', 'bare'].map((text) => push('lost', text)),
+    );
+    if (!orphan || !listed || !shared || !recorded || !bare) throw new Error('not pushed');
+    const records = new ImageRecords(rig.store, rig.space);
+    const put = async (hash: string, digest: string) =>
+      await records.put(ownerOf('lost'), hash.repeat(64), { digest, size: 1 }, signal);
+    await put('1', orphan.digest);
+    await put('2', recorded.digest);
+    await records.keepDigest(ownerOf('lost'), orphan.digest, signal);
+    await byo.ledger.add(entryOf('lost', { image: listed.image }), signal);
+    await tagAs('lost', shared.digest, 'stable');
+    return { orphan, listed, shared, recorded, bare };
+  }
+  const left = async (made: Awaited<ReturnType<typeof images>>) => {
+    const there = Object.entries(made).map(async ([name, { digest }]) =>
+      (await imageThere('lost', digest)) ? name : '',
+    );
+    return (await Promise.all(there)).filter(Boolean);
+  };
+
+  test('go with their records once no pod can push any more, and nothing else goes', async () => {
+    const made = await images();
+    await rig.k8s.apply(pod());
+    await expect(byo.leftovers.remove(owner(), signal)).rejects.toMatchObject({ reason: 'RemovalPending' });
+    expect(await left(made)).toHaveLength(5);
+    await rig.k8s.delete({ apiVersion: 'v1', kind: 'Pod', name: 'still-pushing', namespace: rig.home });
+    await byo.leftovers.remove(owner(), signal);
+    expect(await left(made)).toEqual(['orphan', 'listed', 'shared']);
+    expect((await rig.keys()).filter((key) => key.includes('/lost-'))).toHaveLength(1);
+    await byo.ledger.remove(entryOf('lost', { image: made.listed.image }), signal);
+    await new ImageRecords(rig.store, rig.space).removeDigest(ownerOf('lost'), made.orphan.digest, signal);
+  });
+
+  test('wait in the ledger for a registry that was down, and are a living Skill’s own business', async () => {
+    const uids = ['dead', 'alive'].map((skill) => ({
+      namespace: rig.namespace,
+      name: skill,
+      uid: skill,
+      bareName: 'x',
+    }));
+    const [dead, alive] = [await push('dead'), await push('alive')];
+    for (const one of uids) await byo.ledger.add(leftoversEntry(one), signal);
+    expect(byo.ledger.digestsOf(rig.namespace, 'dead')).toEqual([]);
+    await rig.skill('alive', serves(promptOnly('alive')));
+    const { worker } = newWorker();
+    expect(await worker.run(signal)).toBeUndefined();
+    expect([await imageThere('dead', dead.digest), await imageThere('alive', alive.digest)]).toEqual([false, true]);
   });
 });
 

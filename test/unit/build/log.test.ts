@@ -31,6 +31,13 @@ describe('logTail', () => {
     expect(logTail(`${'x'.repeat(995)}correct-horse-battery`)).not.toMatch(/corre/);
   });
 
+  test('looks at the end of a long log alone, from a whole line on', () => {
+    const long = `${'first '.repeat(20_000)}\n${'x'.repeat(500)}\nthe end`;
+    expect(logTail(long)).toBe(`${'x'.repeat(500)}\nthe end`);
+    expect(lastError(long)).toBe('the end');
+    expect(logTail('y'.repeat(200_000)).length).toBe(1000);
+  });
+
   test('never exceeds its bytes and never ends within a character', () => {
     fc.assert(
       fc.property(
@@ -69,12 +76,14 @@ describe('ignoredSyntax', () => {
       'time="2026-11-30T16:43:02Z" level=warning msg="#1713 kaniko does not support heredoc syntax in \'RUN [\\"<command>\\"]\'"',
       'kaniko does not support elephants',
       'WARN[0003] something else',
+      'WARN[0004] MAINTAINER is deprecated, skipping',
     ];
     expect(ignoredSyntax(text.join('\n'))).toMatchInlineSnapshot(`
       [
         "kaniko does not support '--network' flags in RUN statements - relying on unsupported flags can lead to invalid builds",
         "Kaniko does not support '--mount=type=ssh' flags in RUN statements",
         "kaniko does not support heredoc syntax in 'RUN ["<command>"]'",
+        "MAINTAINER is deprecated, skipping",
       ]
     `);
   });

@@ -324,6 +324,26 @@ describe('a failed attempt', () => {
     expect(observe({ job: given, pods })).toMatchObject({ phase: 'Failed', class: failure, reason });
   });
 
+  test('is ended by the kubelet, which leaves pod and log behind', () => {
+    const late = pod({ fetch: DONE, build: exited(2) }, { phase: 'Failed', reason: 'DeadlineExceeded' });
+    const pods = [{ ...late, spec: { containers: [], activeDeadlineSeconds: 2100 } }];
+    const log = 'WARN[0001] MAINTAINER is deprecated, skipping\nstill at it';
+    expect(observe({ job: failedJob(), pods, log })).toMatchObject({
+      ...{ phase: 'Failed', class: 'Timeout', reason: 'BuildTimeout', retryAfterMs: 30_000 },
+      ...{ logTail: '[warning] MAINTAINER is deprecated, skipping\nstill at it' },
+      warnings: ['MAINTAINER is deprecated, skipping'],
+    });
+    const pulls = pod(
+      { fetch: waits('ImagePullBackOff', 'Back-off') },
+      { phase: 'Failed', reason: 'DeadlineExceeded' },
+    );
+    const never = [{ ...pulls, spec: { containers: [], activeDeadlineSeconds: 2100 } }];
+    expect(observe({ job: failedJob(), pods: never })).toMatchObject({
+      class: 'Setup',
+      reason: 'BuildImagePullFailed',
+    });
+  });
+
   test('counts from FailureTarget on, before its pods have ended', () => {
     const state = observe({ job: job([['FailureTarget', 'DeadlineExceeded']]), pods: built(RUNS) });
     expect(state).toMatchObject({ phase: 'Failed', class: 'Timeout' });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Skill, SkillStatus, StatusFinding } from '../../../src/api/skill.ts';
+import { ignoredFindings } from '../../../src/controllers/skill/ignored.ts';
 import { type Evaluated, nextStatus, SKILL_STATUS_FIELDS, trimSkill } from '../../../src/controllers/skill/status.ts';
 import { sameFields } from '../../../src/controllers/status-writer.ts';
 import type { Slots } from '../../../src/lifecycle/slots.ts';
@@ -180,6 +181,35 @@ describe('nextStatus', () => {
       ),
       { numRuns: 300 },
     );
+  });
+});
+
+describe('warnings of a build', () => {
+  const digest = 'a'.repeat(64);
+  const ignored = ignoredFindings(['MAINTAINER is deprecated, skipping'], 'e2b');
+  const building: Skill = { ...skill('x'), status: { served: served(digest) } };
+  const serving: Slots = { served: served(digest), retired: [] };
+  const codes = ({ status }: { status: SkillStatus }) => status.warnings?.map(({ code }) => code);
+
+  it('stand in the status until the content moves, beside those of the validation', () => {
+    const first = next(building, { slots: serving, ignored });
+    expect([first.changed, first.needsLists, codes(first)]).toEqual([true, false, ['DockerfileSyntaxIgnored']]);
+    const seen = cached(building, first.status);
+    const idle = next(seen, { slots: serving });
+    expect([idle.changed, idle.needsLists, codes(idle)]).toEqual([false, false, ['DockerfileSyntaxIgnored']]);
+    const again = next(seen, { slots: serving, evaluated: evaluated({ digest, warnings: [finding('FieldUnknown')] }) });
+    expect([again.changed, codes(again)]).toEqual([true, ['DockerfileSyntaxIgnored', 'FieldUnknown']]);
+    const both = cached(building, again.status);
+    const lists = next(both, { slots: serving });
+    expect([lists.changed, lists.needsLists]).toEqual([false, true]);
+    const moved = next(both, { slots: serving, evaluated: evaluated({ digest: 'b'.repeat(64) }) });
+    expect([moved.changed, codes(moved)]).toEqual([true, undefined]);
+  });
+
+  it('go with the next build that has none', () => {
+    const seen = cached(building, next(building, { slots: serving, ignored }).status);
+    const rebuilt = next(seen, { slots: serving, ignored: [] });
+    expect([rebuilt.changed, codes(rebuilt)]).toEqual([true, undefined]);
   });
 });
 

@@ -15,7 +15,10 @@ describe('validateSkill', () => {
   });
 
   it('has a case for every code of the catalogue', () => {
-    const seen = new Set(CASES.flatMap(({ findings }) => findings.map((f) => f.replace('~', '').split(' ')[0])));
+    // One comes from the log of a build.
+    const ofBuild = 'DockerfileSyntaxIgnored';
+    const cases = CASES.flatMap(({ findings }) => findings.map((f) => f.replace('~', '').split(' ')[0]));
+    const seen = new Set([ofBuild, ...cases]);
     expect(Object.keys(VIOLATIONS).filter((code) => !seen.has(code))).toEqual([]);
   });
 
