@@ -45,6 +45,7 @@ const values = z.strictObject({
     namespaceLabels: map,
     serviceAccountAnnotations: map,
     quota: z.strictObject({ enabled: z.boolean(), hard: quantities }),
+    limitRange: z.strictObject({ enabled: z.boolean(), requests: quantities, limits: quantities }),
     networkPolicy: z.strictObject({ enabled: z.boolean() }),
   }),
   networkPolicy: z.strictObject({

@@ -37,6 +37,7 @@ describe('the objects of a variant', () => {
     `);
   });
   const builds = [
+    'LimitRange team-builds/skill-operator-builds',
     'Namespace team-builds',
     'NetworkPolicy team-builds/default-deny',
     'NetworkPolicy team-builds/skill-build',

@@ -45,7 +45,7 @@ describe('the controller', () => {
           },
           {
             "name": "NODE_OPTIONS",
-            "value": "--max-old-space-size=460",
+            "value": "--max-semi-space-size=8 --max-old-space-size=460",
           },
         ],
       }
@@ -53,7 +53,10 @@ describe('the controller', () => {
   });
   test('gets a heap below its memory limit', async () => {
     const { container } = await podOf('everything');
-    expect(container.env).toContainEqual({ name: 'NODE_OPTIONS', value: '--max-old-space-size=1228' });
+    expect(container.env).toContainEqual({
+      name: 'NODE_OPTIONS',
+      value: '--max-semi-space-size=8 --max-old-space-size=1228',
+    });
   });
   test('takes image, environment, flags, volumes and placement from the values', async () => {
     const { spec, pod, container } = await podOf('everything');
