@@ -12,12 +12,21 @@ export interface Page {
   text: string;
 }
 
-/** README.md and everything below docs/, by path. */
+/** Folders whose Markdown is documentation; of the others only a README is. */
+const FOLDERS = ['docs', 'charts', 'examples', 'images'];
+
+const isPage = (folder: string, name: string): boolean =>
+  folder === 'docs' ? name.endsWith('.md') : /^README(\.[\w-]+)?\.md$/.test(name);
+
+/** What the project tells its readers: the pages at the root, everything below docs/, and the README of every other folder; by path. */
 export function pages(): Page[] {
-  const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
-    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
-  return ['README.md', ...docs.sort()].map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
+  const atRoot = readdirSync(ROOT).filter((name) => name.endsWith('.md'));
+  const below = FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && isPage(folder, entry.name))
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name))),
+  );
+  return [...atRoot, ...below].sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 }
 
 /** One page by its path. */
@@ -56,6 +65,13 @@ export function commands(of: Page): string[] {
     .map((line) => line.replace(/\s+#.*$/, '').trim())
     .filter((line) => line !== '');
 }
+
+/** The headings of a page with their levels, code blocks left out. */
+export const headings = ({ text }: Pick<Page, 'text'>): { level: number; title: string }[] =>
+  [...text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/^(#+) (.*)$/gm)].map(([, marks = '', title = '']) => ({
+    level: marks.length,
+    title,
+  }));
 
 /** The id that GitHub gives a heading. */
 export const anchor = (heading: string): string =>
