@@ -14,6 +14,10 @@ const text = z.string().min(1);
 const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((v) => v === 'true')]);
 const count = z.coerce.number().int();
 
+const listenAddress = z
+  .string()
+  .regex(/^([\w.-]*|\[[0-9a-f:]+\]):\d+$|^$/, 'must be host:port, :port, or empty for none');
+
 const Settings = z.strictObject({
   store: z.strictObject({
     endpoint: z.url({ protocol: /^https?$/ }),
@@ -59,10 +63,9 @@ const Settings = z.strictObject({
   build: buildSchema.optional(),
   engines: enginesSchema,
   leaderElection: flag.default(true),
-  metricsAddress: z
-    .string()
-    .regex(/^([\w.-]*|\[[0-9a-f:]+\]):\d+$|^$/, 'must be host:port, :port, or empty for none')
-    .default(':8080'),
+  metricsAddress: listenAddress.default(':8080'),
+  /** Empty: no webhooks. */
+  webhookAddress: listenAddress.default(''),
   logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
 });
 
@@ -108,6 +111,11 @@ const SETTINGS: Record<string, [string, string, string]> = {
   'sweep-interval-hours': ['sweep.intervalHours', 'SWEEP_INTERVAL_HOURS', 'time between two sweeps, and two heals (6)'],
   'leader-election': ['leaderElection', 'LEADER_ELECTION', 'take a Lease before working (true)'],
   'metrics-address': ['metricsAddress', 'METRICS_ADDRESS', 'host:port of /metrics, /healthz, /readyz (:8080)'],
+  'webhook-address': [
+    'webhookAddress',
+    'WEBHOOK_ADDRESS',
+    'host:port of the webhook receiver, e.g. :9292; empty: none',
+  ],
   'log-level': ['logLevel', 'LOG_LEVEL', 'trace, debug, info, warn, error or silent (info)'],
 };
 /** Secrets come by environment only: argv is readable by every process of the node. */
@@ -169,7 +177,7 @@ export function loadConfig(argv: string[], env: NodeJS.ProcessEnv = process.env)
   for (const [name, [path, variable]] of Object.entries(SETTINGS)) {
     const value = (values as Record<string, string | undefined>)[name] ?? env[ENV_PREFIX + variable];
     if (value !== undefined && value !== '') setPath(raw, path, value);
-    else if (value === '' && name === 'metrics-address') setPath(raw, path, '');
+    else if (value === '' && name.endsWith('-address')) setPath(raw, path, '');
   }
   return { config: parseConfig(raw) };
 }

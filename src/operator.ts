@@ -14,11 +14,13 @@ import { Manager } from './controllers/manager.ts';
 import { loadKubeConfig } from './kube/connection.ts';
 import { LeaderElection } from './kube/leader.ts';
 import { KubeClient } from './kube/rest.ts';
+import type { Scope } from './kube/scope.ts';
 import { GitTreeSource } from './marketplace/tree-source.ts';
 import { serveProbes } from './probes.ts';
 import { keySpace } from './store/keys.ts';
 import { PackageStore } from './store/packages.ts';
 import { S3ObjectStore } from './store/s3.ts';
+import { WebhookReceiver } from './webhook/receiver.ts';
 import { tasks } from './worker.ts';
 
 const LEASE = 'skill-operator';
@@ -37,6 +39,7 @@ class Operator {
   readonly #identity = `${hostname()}-${randomUUID().slice(0, 8)}`;
   #manager: Manager | undefined;
   #store: S3ObjectStore | undefined;
+  #receiver: WebhookReceiver | undefined;
 
   constructor(config: Config, log: Logger) {
     this.#config = config;
@@ -55,6 +58,7 @@ class Operator {
 
   async run(signal: AbortSignal): Promise<void> {
     await using _probes = await this.#probes();
+    await using _receiver = await this.#receiveWebhooks();
     const lead = (inner: AbortSignal) => this.#lead(inner);
     await (this.#leader ? this.#leader.run(signal, lead) : lead(signal));
   }
@@ -62,8 +66,8 @@ class Operator {
   async #probes(): Promise<AsyncDisposable | undefined> {
     if (!this.#config.metricsAddress) return undefined;
     const { port, close } = await serveProbes(this.#config.metricsAddress, {
-      alive: () => this.#manager?.alive ?? true,
-      ready: () => true,
+      alive: () => (this.#manager?.alive ?? true) && (this.#receiver?.alive ?? true),
+      ready: () => this.#receiver?.ready ?? true,
       metrics: () => {
         this.#manager?.measure();
         if (this.#store) this.#metrics.storeRequests(this.#store.requests);
@@ -72,6 +76,21 @@ class Operator {
     });
     this.#log.info({ port }, 'serving /metrics, /healthz and /readyz');
     return { [Symbol.asyncDispose]: close };
+  }
+
+  /** On every replica, with a client of its own: a flood must not queue before the controllers' calls. */
+  async #receiveWebhooks(): Promise<AsyncDisposable | undefined> {
+    const { webhookAddress: address } = this.#config;
+    if (!address) return undefined;
+    const shared = { scope: this.#scope, clock, logger: this.#log, metrics: this.#metrics };
+    const receiver = new WebhookReceiver({ address, api: this.#client('webhook'), ...shared });
+    this.#receiver = receiver;
+    await receiver.start();
+    return receiver;
+  }
+
+  get #scope(): Scope {
+    return this.#config.watchNamespace ? { namespace: this.#config.watchNamespace } : {};
   }
 
   #client(component: string, fence?: () => void): KubeClient {
@@ -117,7 +136,8 @@ class Operator {
         trees,
         compute,
         settings: { tier1: config.tier1 },
-        scope: config.watchNamespace ? { namespace: config.watchNamespace } : {},
+        scope: this.#scope,
+        webhooks: config.webhookAddress !== '',
         workers: { source: config.sourceWorkers, skill: config.skillWorkers },
         identity: this.#identity,
         clock,

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { addressOf } from './base/address.ts';
 
 /** What the probes ask. */
 export interface Health {
@@ -8,13 +9,6 @@ export interface Health {
   /** False: not ready to take over work yet. */
   ready(): boolean;
   metrics(): Promise<string>;
-}
-
-/** Splits `host:port`, `[v6]:port` or `:port`. */
-function addressOf(text: string): { host: string | undefined; port: number } {
-  const at = text.lastIndexOf(':');
-  const host = text.slice(0, at).replace(/^\[(.*)\]$/, '$1');
-  return { host: host === '' ? undefined : host, port: Number(text.slice(at + 1)) };
 }
 
 type Answer = { code: number; body: string };

@@ -93,6 +93,5 @@ export function notSupportedYet(spec: MarketplaceSourceSpec | SkillSpec): string
   if ('source' in spec) return spec.source.git?.proxySecretRef ? 'spec.source.git.proxySecretRef' : undefined;
   if (spec.type === 'archive' || spec.archive) return 'spec.archive';
   if (spec.type === 'inline' || spec.inline) return 'spec.inline';
-  if (spec.webhook) return 'spec.webhook';
   return spec.proxySecretRef ? 'spec.proxySecretRef' : undefined;
 }

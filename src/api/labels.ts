@@ -45,4 +45,6 @@ export const FIELD_MANAGERS = {
   counts: 'skill-operator-counts',
   /** Status and finalizer of a Skill. */
   skill: 'skill-operator-skill',
+  /** status.lastWebhookAt of the source, written by every replica. */
+  webhook: 'skill-operator-webhook',
 } as const;

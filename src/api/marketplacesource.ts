@@ -109,7 +109,10 @@ const marketplaceSourceSpec = z
     webhook: z
       .object({ secretRef: localReference('Secret') })
       .optional()
-      .meta({ description: 'Lets a push notification of the Git server start a pass.' }),
+      .meta({
+        description:
+          'Lets a push notification of the Git server start a pass. Deliveries go to /hooks/<namespace>/<name> of the webhook receiver; the Secret has key token.',
+      }),
     include: globs('only these are taken.'),
     exclude: globs('these are left out.'),
     prune: prune.optional(),
@@ -160,6 +163,7 @@ const marketplaceSourceStatus = z
       .optional()
       .meta({ ...ATOMIC, description: 'What could not become a Skill; the first twenty.' }),
     lastHandledReconcileAt: text(256, 'Value of the annotation requestedAt that the last pass answered.').optional(),
+    lastWebhookAt: text(64, 'When the last webhook delivery was accepted; a new value starts a pass.').optional(),
     conditions,
   })
   .meta({ description: 'What the operator found and did.' });

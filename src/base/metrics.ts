@@ -13,6 +13,8 @@ export interface Metrics {
   storeRequests(counts: Readonly<Record<string, number>>): void;
   /** What heal, sweep and ledger found or did. */
   upkeep(action: UpkeepAction, count: number): void;
+  /** One delivery at the webhook receiver. */
+  webhookDelivery(host: string, result: WebhookResult): void;
   /** Whether a block stands that a person has to lift. */
   blocked(block: string, stands: boolean): void;
 }
@@ -27,6 +29,19 @@ type UpkeepAction =
   | 'template_lost'
   | 'ledger_removed'
   | 'ledger_failed';
+
+/** How a webhook delivery ended; `joined` one belongs to the pass that an earlier one asked for. */
+type WebhookResult =
+  | 'accepted'
+  | 'joined'
+  | 'ping'
+  | 'ignored'
+  | 'refused'
+  | 'tooLarge'
+  | 'late'
+  | 'gone'
+  | 'busy'
+  | 'error';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
@@ -84,6 +99,12 @@ export function createMetrics(): Metrics {
     labelNames: ['block'],
     registers,
   });
+  const webhooks = new Counter({
+    name: 'skill_operator_webhook_deliveries_total',
+    help: 'Deliveries at the webhook receiver by Git host and result.',
+    labelNames: ['host', 'result'],
+    registers,
+  });
   return {
     render: () => registry.metrics(),
     reconcile: (controller, result, took) => {
@@ -94,6 +115,7 @@ export function createMetrics(): Metrics {
     kubeRequest: (method, code) => kube.inc({ method, code }),
     gitRequest: (operation) => git.inc({ operation }),
     upkeep: (action, count) => upkeep.inc({ action }, count),
+    webhookDelivery: (host, result) => webhooks.inc({ host, result: result.toLowerCase() }),
     blocked: (block, stands) => blocked.set({ block }, stands ? 1 : 0),
     storeRequests: (counts) => {
       store.reset();

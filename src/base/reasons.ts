@@ -21,6 +21,7 @@ export const REASONS = {
   SecretNotFound: 'The Secret that the spec names does not exist in this namespace.',
   SecretInvalid: 'The Secret lacks a key, or a key holds something the operator cannot use.',
   SecretHostNotAllowed: 'The Secret is annotated with the hosts it may be sent to, and this URL is not one of them.',
+  WebhookDisabled: 'The source names a webhook Secret, and this installation receives no webhooks.',
   SourceNotFound: 'The MarketplaceSource that the Skill names does not exist in this namespace.',
 
   // Git

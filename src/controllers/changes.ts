@@ -33,7 +33,8 @@ function sourceKeyOf(skill: Skill): string | undefined {
 export function onSourceChange(change: Change<MarketplaceSource>, queues: Queues): void {
   // A pass has ended: the counts can be told for its whole set of Skills.
   if (change.object.status?.inventory !== change.old?.status?.inventory) queues.counts.add(change.key);
-  if (!isSignificant(change, [ANNOTATIONS.requestedAt, ANNOTATIONS.allowPrune])) return;
+  const delivered = change.object.status?.lastWebhookAt !== change.old?.status?.lastWebhookAt;
+  if (!delivered && !isSignificant(change, [ANNOTATIONS.requestedAt, ANNOTATIONS.allowPrune])) return;
   queues.source.add(change.key, { priority: !change.initial });
   queues.counts.add(change.key);
 }

@@ -54,6 +54,8 @@ export interface ManagerOptions {
   upkeep: { sweep: boolean; graceMs: number; intervalMs: number };
   settings: SkillSettings;
   scope: Scope;
+  /** Whether this installation receives webhooks. */
+  webhooks: boolean;
   workers: { source: number; skill: number };
   /** Name of this process in events. */
   identity: string;
@@ -229,9 +231,15 @@ export class Manager {
   }
 
   #controllers(skill: SkillController): { source: Controller; counts: Controller; skill: Controller } {
-    const { api, clock, trees, workers } = this.#options;
+    const { api, clock, trees, webhooks, workers } = this.#options;
     const shared = { api, clock, sources: this.#sources, skills: this.#skills };
-    const source = new SourceController({ ...shared, trees, remotes: this.#remotes, events: this.#recorders.source });
+    const source = new SourceController({
+      ...shared,
+      trees,
+      webhooks,
+      remotes: this.#remotes,
+      events: this.#recorders.source,
+    });
     const { reconcile, intervalOf } = source;
     const counts = new CountsController(shared);
     const sources = { cache: this.#sources, refresh: this.#refresh('source') };

@@ -70,6 +70,7 @@ describe('loadConfig', () => {
           "e2b::node": "e2b-node",
           "e2b::python": "e2b-python",
         },
+        "webhookAddress": "",
       }
     `);
   });
@@ -249,6 +250,7 @@ it('--help lists every setting with its variable', () => {
       --sweep-interval-hours   time between two sweeps, and two heals (6)  [SKILL_OPERATOR_SWEEP_INTERVAL_HOURS]
       --leader-election        take a Lease before working (true)  [SKILL_OPERATOR_LEADER_ELECTION]
       --metrics-address        host:port of /metrics, /healthz, /readyz (:8080)  [SKILL_OPERATOR_METRICS_ADDRESS]
+      --webhook-address        host:port of the webhook receiver, e.g. :9292; empty: none  [SKILL_OPERATOR_WEBHOOK_ADDRESS]
       --log-level              trace, debug, info, warn, error or silent (info)  [SKILL_OPERATOR_LOG_LEVEL]
 
     The S3 key comes from SKILL_OPERATOR_STORE_ACCESS_KEY and SKILL_OPERATOR_STORE_SECRET_KEY alone.

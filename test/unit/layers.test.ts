@@ -33,6 +33,9 @@ const FORBIDDEN: [file: string, code: string, rule: string][] = [
   ['src/controllers/skill/d.ts', `import '../../cli/skillctl.ts';`, IMPORTS],
   ['src/jobs/a.ts', `import '../kube/types.ts';`, IMPORTS],
   ['src/gateway/a.ts', `import '../controllers/skill/index.ts';`, IMPORTS],
+  ['src/webhook/a.ts', `import '../controllers/skill/index.ts';`, IMPORTS],
+  ['src/webhook/b.ts', `import 'undici';`, IMPORTS],
+  ['src/controllers/skill/e.ts', `import '../../webhook/receiver.ts';`, IMPORTS],
   ['src/cli/a.ts', `import '../controllers/skill/index.ts';`, IMPORTS],
   ['src/kube/env.ts', 'export const home = process.env.HOME;', ENVIRONMENT],
   ['src/controllers/skill/env.ts', 'export const home = process.env.HOME;', ENVIRONMENT],
@@ -46,6 +49,7 @@ const ALLOWED: [file: string, code: string][] = [
   ['src/marketplace/ok.ts', `import 'simple-git';\nimport '../protocol/types.ts';`],
   ['src/store/ok.ts', `import 'minio';\nimport 'tar-stream';`],
   ['src/controllers/skill/ok.ts', `import '../../kube/types.ts';\nimport '../../store/port.ts';`],
+  ['src/webhook/ok.ts', `import '../kube/rest.ts';\nimport '../api/labels.ts';\nimport 'node:http';`],
   ['src/config.ts', 'export const home = process.env.HOME;'],
   ['src/main.ts', `import './controllers/skill/index.ts';\nimport './store/s3.ts';`],
 ];

@@ -39,6 +39,7 @@ const MANAGER_TEXTS = {
   source: 'Spec, labels and owner of generated Skills; status of a source without its counts.',
   counts: 'Counts and `SkillsHealthy` in the status of a source.',
   skill: 'Status and finalizer of a Skill.',
+  webhook: '`lastWebhookAt` in the status of a source; the webhook receiver of every replica.',
 } as const satisfies Record<keyof typeof FIELD_MANAGERS, string>;
 
 const SHARED_CONDITIONS = {

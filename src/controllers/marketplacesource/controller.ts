@@ -21,6 +21,7 @@ import { inNameOrder, SkillApplier } from './apply.ts';
 import { transitions } from './events.ts';
 import { liveInventory, observedSpecOf, type Plan, planSkills } from './plan.ts';
 import { blockedMessage, capProblems } from './problems.ts';
+import { webhookProblem, withWebhook } from './webhook.ts';
 
 /** What the controller works with. */
 export interface SourceDeps {
@@ -30,6 +31,8 @@ export interface SourceDeps {
   skills: Store<Skill> & Expecting;
   trees: TreeSource;
   remotes: Remotes;
+  /** Whether this installation receives webhooks. */
+  webhooks: boolean;
   events: { record(regarding: KubeObject, input: EventInput): void };
   clock: Clock;
   random?: () => number;
@@ -61,6 +64,8 @@ interface Pass {
   inventory?: string | undefined;
   observedSpec?: string | undefined;
   problems?: Problem[] | undefined;
+  /** Why no delivery will be accepted; null: nothing in the way; absent: not looked at. */
+  webhook?: Problem | null | undefined;
   applied?: number;
   blocked?: string | undefined;
   /** For the event: what changed. */
@@ -121,6 +126,7 @@ export class SourceController {
         `${unsupported} is not supported by this release; remove it, or use type git, git-subdir or github`,
       );
     }
+    pass.webhook = await webhookProblem(source, this.#deps, signal);
     const { remote, root } = await this.#deps.remotes.ofSource(source, true, signal);
     const resolved = await this.#deps.trees.resolve(remote, source.spec.ref ?? {}, signal);
     pass.observedSpec = observedSpecOf(source);
@@ -183,7 +189,7 @@ export class SourceController {
   async #finish(pass: Pass, outcome: Outcome<'Fetched'>, signal: AbortSignal): Promise<void> {
     const { source } = pass;
     const before = source.status ?? {};
-    const problems = pass.problems ?? before.problems ?? [];
+    const problems = withWebhook(pass.problems ?? before.problems ?? [], pass.webhook, before.problems);
     const summary = summarizeSource({
       generation: source.metadata.generation ?? 0,
       now: rfc3339(this.#deps.clock.now()),

@@ -21,7 +21,6 @@ const CASES: Record<string, [spec: Record<string, unknown>, field: string]> = {
     },
     'spec.inline',
   ],
-  webhook: [{ webhook: { secretRef } }, 'spec.webhook'],
   proxy: [{ proxySecretRef: secretRef }, 'spec.proxySecretRef'],
 };
 
@@ -42,9 +41,9 @@ test('taking the field out makes the source work; putting it in leaves the Skill
   const { operator } = harness;
   const repository = await newRepository(operator);
   await repository.commit(marketplace({ p: { kept: {} } }));
-  const source = await applySource(operator, 'toggled', repository, { webhook: { secretRef } });
+  const source = await applySource(operator, 'toggled', repository, { proxySecretRef: secretRef });
   await waitNotReady(operator.k8s, source, 'NotSupportedYet');
-  await operator.k8s.patch(source, { spec: { webhook: null } });
+  await operator.k8s.patch(source, { spec: { proxySecretRef: null } });
   await waitReady(operator.k8s, source);
   const before = await waitReady(operator.k8s, operator.skill('toggled.p.kept'));
   await operator.k8s.patch(source, { spec: { proxySecretRef: secretRef } });

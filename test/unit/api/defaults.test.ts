@@ -120,7 +120,7 @@ describe('notSupportedYet', () => {
     [undefined, source()],
     ['spec.archive', { type: 'archive', archive: { objectKey: 'x' } }],
     ['spec.inline', { type: 'inline', inline: { configMapRef: { name: 'x' }, items: [] } }],
-    ['spec.webhook', source({ webhook: { secretRef: { name: 'x' } } })],
+    [undefined, source({ webhook: { secretRef: { name: 'x' } } })],
     ['spec.proxySecretRef', source({ proxySecretRef: { name: 'x' } })],
     [undefined, skill()],
     ['spec.source.git.proxySecretRef', skill({ proxySecretRef: { name: 'x' } })],
