@@ -4,11 +4,12 @@ import { dirname, join, resolve } from 'node:path';
 import { stalled } from '../base/errors.ts';
 import type { BuiltPackage } from '../store/package.types.ts';
 import { checkSkill } from './check.ts';
-import { formatHuman, printable } from './formats/human.ts';
+import { formatHuman } from './formats/human.ts';
 import { formatJson } from './formats/json.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
 import { openRoot, sourceNote } from './read.ts';
 import type { SkillResult } from './result.ts';
+import { printable } from './terminal.ts';
 
 /** What `skillctl pack --output json` prints. */
 export interface PackResult {

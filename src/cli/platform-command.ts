@@ -2,9 +2,10 @@ import { type Command, Option } from 'commander';
 import type { Clock } from '../base/clock.ts';
 import type { Engine } from '../protocol/types.ts';
 import type { ExitCode, Io } from './io.ts';
-import { LANGUAGES, type Language, registerPlatform } from './platform.ts';
+import type { Language } from './platform.ts';
 
 const ENGINES: readonly Engine[] = ['cubesandbox', 'e2b'];
+const LANGUAGES: readonly Language[] = ['python', 'node'];
 
 const REGISTER_HELP = `
 Build an image of images/ first, push it, and give its digest. The command waits until the engine has made the
@@ -62,6 +63,7 @@ export function addPlatform(
     .addOption(new Option('--output <format>', 'how to print the result').choices(['human', 'json']).default('human'))
     .addHelpText('after', REGISTER_HELP)
     .action(async (flags: Flags) => {
+      const { registerPlatform } = await import('./platform.ts');
       done(await registerPlatform(flags, io, clock, signal));
     });
 }

@@ -11,11 +11,11 @@ import { ENGINE_LABEL } from '../engine/errors.ts';
 import { isPinnedImage, settingsHash, templateName } from '../engine/names.ts';
 import type { RegisterSpec, RegistryAuth, Resources, SandboxEngine } from '../engine/port.ts';
 import type { Engine } from '../protocol/types.ts';
-import { printable } from './formats/human.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
+import { printable, printableLines } from './terminal.ts';
 
 /** The languages of the platform's runtimes. */
-export const LANGUAGES = ['python', 'node'] as const;
+const LANGUAGES = ['python', 'node'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
 /** The options of `skillctl platform register`. */
@@ -194,7 +194,7 @@ function teller(io: Io): (line: string) => void {
   return (line) => {
     if (line === last) return;
     last = line;
-    io.err(`${line.split('\n').map(printable).join('\n')}\n`);
+    io.err(`${printableLines(line)}\n`);
   };
 }
 

@@ -2,11 +2,11 @@ import { Command, CommanderError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
-import { printable } from './formats/human.ts';
+import { addClusterCommands } from './cluster/commands.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
-import { pack } from './pack.ts';
+import { OUTPUTS, type Output } from './outputs.ts';
 import { addPlatform } from './platform-command.ts';
-import { OUTPUTS, type Output, validate } from './validate.ts';
+import { printable, printableLines } from './terminal.ts';
 
 const VALIDATE_HELP = `
 PATH is a skill (a directory with SKILL.md), a plugin (with skills/) or a marketplace (with plugins/).
@@ -30,12 +30,20 @@ Examples, from the root of the skill-operator repository:
 `;
 
 /** Builds the command line; `done` receives the exit code of the command that ran. */
-function createProgram(io: Io, clock: Clock, signal: AbortSignal, done: (code: ExitCode) => void): Command {
-  const program = new Command('skillctl')
-    .description('Checks and packs agent skills with the rules of the operator, and registers its platform images.')
+function createProgram(
+  name: string,
+  io: Io,
+  clock: Clock,
+  signal: AbortSignal,
+  done: (code: ExitCode) => void,
+): Command {
+  const program = new Command(name)
+    .description(
+      'Checks and packs agent skills with the rules of the operator, and shows and steers them in a cluster.',
+    )
     .version(manifest.version)
     .helpCommand(false)
-    .showHelpAfterError('(see skillctl --help)')
+    .showHelpAfterError(`(see ${name} --help)`)
     .exitOverride()
     .configureOutput({
       writeOut: io.out,
@@ -44,6 +52,15 @@ function createProgram(io: Io, clock: Clock, signal: AbortSignal, done: (code: E
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     });
+  addLocalCommands(program, io, signal, done);
+  addPlatform(program, io, clock, signal, done);
+  addClusterCommands(program, { io, clock, signal, done });
+  return program;
+}
+
+/** The commands that need no cluster. */
+function addLocalCommands(program: Command, io: Io, signal: AbortSignal, done: (code: ExitCode) => void): void {
+  program.commandsGroup('On this machine:');
   program
     .command('validate')
     .summary('check skills, plugins or a whole marketplace')
@@ -52,6 +69,7 @@ function createProgram(io: Io, clock: Clock, signal: AbortSignal, done: (code: E
     .addOption(new Option('--output <format>', 'how to print the result').choices(OUTPUTS).default('human'))
     .addHelpText('after', VALIDATE_HELP)
     .action(async (paths: string[], options: { output: Output }) => {
+      const { validate } = await import('./validate.ts');
       done(await validate({ paths, output: options.output }, io, signal));
     });
   program
@@ -63,29 +81,27 @@ function createProgram(io: Io, clock: Clock, signal: AbortSignal, done: (code: E
     .addOption(new Option('--output <format>', 'how to print the result').choices(['human', 'json']).default('human'))
     .addHelpText('after', PACK_HELP)
     .action(async (skill: string, options: { o: string; output: 'human' | 'json' }) => {
+      const { pack } = await import('./pack.ts');
       done(await pack({ skill, target: options.o, output: options.output }, io, signal));
     });
-  addPlatform(program, io, clock, signal, done);
-  return program;
 }
-
-const printableLines = (text: string): string => text.split('\n').map(printable).join('\n');
 
 /** Exit code of a usage error that commander raised; help and version end with 0. */
 const usageCode = (error: CommanderError): ExitCode => (error.exitCode === 0 ? EXIT.ok : EXIT.usage);
 
 /**
  * Runs `skillctl` with the arguments after the program's name and returns the exit code; never throws.
- * Failures other than violations are one line on `io.err`.
+ * Failures other than violations are one line on `io.err`. `name` is how the program was called.
  */
 export async function runSkillctl(
   args: readonly string[],
   io: Io,
   signal: AbortSignal,
   clock: Clock = systemClock,
+  name = 'skillctl',
 ): Promise<ExitCode> {
   let code: ExitCode = EXIT.ok;
-  const program = createProgram(io, clock, signal, (result) => {
+  const program = createProgram(name, io, clock, signal, (result) => {
     code = result;
   });
   try {
@@ -95,6 +111,6 @@ export async function runSkillctl(
     if (error instanceof CommanderError) return usageCode(error);
     if (signal.aborted) return EXIT.interrupted;
     io.err(`skillctl: ${printable(messageOf(error))}\n`);
-    return EXIT.usage;
+    return error instanceof Error && error.name === 'TimeIsUp' ? EXIT.timeout : EXIT.usage;
   }
 }

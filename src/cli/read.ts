@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { PolicyError, stalled } from '../base/errors.ts';
 import { type LocalContent, openLocal } from '../marketplace/local.ts';
 import type { SkillTree } from '../protocol/types.ts';
-import { printable } from './formats/human.ts';
+import { printable } from './terminal.ts';
 
 /** A PATH argument as the commands see it. */
 export interface LocalRoot extends AsyncDisposable {

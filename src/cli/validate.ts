@@ -5,13 +5,10 @@ import { formatHuman } from './formats/human.ts';
 import { formatJson } from './formats/json.ts';
 import { formatSarif } from './formats/sarif.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
+import type { Output } from './outputs.ts';
 import { type LocalRoot, openRoot, sourceNote } from './read.ts';
 import { isClean, type ValidateResult } from './result.ts';
 import { allRules } from './rules.ts';
-
-/** The values of `--output`. */
-export const OUTPUTS = ['human', 'json', 'sarif', 'github'] as const;
-export type Output = (typeof OUTPUTS)[number];
 
 async function checkRoot(root: LocalRoot, into: ValidateResult, signal: AbortSignal): Promise<void> {
   for (const skill of root.skills) {

@@ -42,13 +42,19 @@ interface Session {
 }
 
 /**
- * Configuration of `path`, or where absent what kubectl would use (KUBECONFIG, ~/.kube/config), or the pod's own account.
- * Throws when nothing usable is found.
+ * Configuration of `path`, or where absent what kubectl would use (KUBECONFIG, ~/.kube/config), or the pod's own account;
+ * with `context` in place of its current one. Throws when nothing usable is found.
  */
-export function loadKubeConfig(path?: string): KubeConfig {
+export function loadKubeConfig(path?: string, context?: string): KubeConfig {
   const config = new KubeConfig();
   if (path) config.loadFromFile(path);
   else config.loadFromDefault();
+  if (context === undefined) return config;
+  const names = config.getContexts().map(({ name }) => name);
+  if (!names.includes(context)) {
+    throw new Error(`the kubeconfig has no context "${context}"; it has: ${names.join(', ') || 'none'}`);
+  }
+  config.setCurrentContext(context);
   return config;
 }
 

@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from '../base/clock.ts';
+import { type Page, pageOf, type WatchEvent, watchEvent } from './answers.ts';
 import { type Call, Caller, type KubeClientOptions, type Verb } from './caller.ts';
 import type { Exchange } from './connection.ts';
-import { fromStatus, fromTransport, isNotFound, KubeError } from './errors.ts';
+import { fromTransport, isNotFound, KubeError } from './errors.ts';
 import { jsonLines, MAX_OBJECT_BYTES } from './frames.ts';
 import { collectionPath, objectPath, queryOf, type Scope } from './scope.ts';
 import type { KubeApi, KubeObject, Patch, Resource } from './types.ts';
@@ -11,22 +12,6 @@ const WRITE_MS = 30_000;
 const LIST_MS = 30_000;
 /** Cap of one page; a larger one makes the caller ask for fewer objects. */
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
-
-/** One page of a list. */
-export interface Page<T extends KubeObject> {
-  items: T[];
-  resourceVersion: string;
-  /** Token of the next page; absent on the last. */
-  next?: string;
-  /** Size of the answer in bytes. */
-  bytes: number;
-}
-
-/** One frame of a watch; an ERROR frame is thrown as KubeError instead. */
-export interface WatchEvent<T extends KubeObject> {
-  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
-  object: T;
-}
 
 const PATCH_TYPES: Record<Patch['kind'], string> = {
   // JSON is YAML; the server has no JSON media type for apply.
@@ -194,6 +179,48 @@ export class KubeClient implements KubeApi {
     }
   }
 
+  /**
+   * Bytes of a subresource as the server sends them, such as the log of a pod, until it ends them.
+   * No retries; only the first answer has a deadline. Rejects with the KubeError of a refusal, or `Network` when the stream breaks.
+   */
+  async *stream(
+    resource: Resource,
+    namespace: string,
+    name: string,
+    subresource: { path: string; query: Record<string, string | number | boolean | undefined> },
+    signal: AbortSignal,
+  ): AsyncGenerator<Buffer> {
+    const path = objectPath(resource, namespace, name, subresource.path) + queryOf({}, subresource.query);
+    const subject = `get ${resource.plural}/${subresource.path} ${labelOf(namespace, name)}`;
+    const ended = new AbortController();
+    const either = AbortSignal.any([signal, ended.signal]);
+    try {
+      yield* await this.#caller.open({ verb: 'get', resource, subject, exchange: { method: 'GET', path } }, either);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw fromTransport(subject, error);
+    } finally {
+      // A reader that stops early must not leave the stream open.
+      ended.abort();
+    }
+  }
+
+  /** The release of the API server, such as `v1.34.4`. */
+  async version(signal: AbortSignal): Promise<string> {
+    const resource = { group: '', version: '', plural: 'version', kind: 'Info', namespaced: false };
+    const exchange: Exchange = { method: 'GET', path: '/version' };
+    const call: Call = {
+      verb: 'get',
+      resource,
+      subject: 'get version',
+      exchange,
+      deadlineMs: READ_MS,
+      cap: MAX_OBJECT_BYTES,
+    };
+    const { body } = await this.#caller.run(call, signal);
+    return String((body as { gitVersion?: unknown } | null)?.gitVersion ?? 'unknown');
+  }
+
   /** Ends all connections; calls in flight fail. */
   close(): Promise<void> {
     return this.#caller.close();
@@ -215,28 +242,4 @@ function write(verb: Verb, resource: Resource, namespace: string, name: string, 
 function patchQuery(patch: Patch): string {
   if (patch.kind === 'apply') return queryOf({}, { fieldManager: patch.fieldManager, force: patch.force });
   return patch.kind === 'merge' ? queryOf({}, { fieldManager: patch.fieldManager }) : '';
-}
-
-function pageOf<T extends KubeObject>(body: unknown, subject: string): Omit<Page<T>, 'bytes'> {
-  const list = body as { items?: unknown; metadata?: { resourceVersion?: unknown; continue?: unknown } } | null;
-  const resourceVersion = list?.metadata?.resourceVersion;
-  if (typeof resourceVersion !== 'string' || resourceVersion === '') {
-    throw new KubeError(0, 'BadBody', `${subject}: the list has no resourceVersion`);
-  }
-  // Go encodes an empty list as null.
-  const items = (list?.items ?? []) as T[];
-  if (!Array.isArray(items)) throw new KubeError(0, 'BadBody', `${subject}: items is no array`);
-  const next = list?.metadata?.continue;
-  return { items, resourceVersion, ...(typeof next === 'string' && next !== '' ? { next } : {}) };
-}
-
-const WATCH_TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK']);
-
-function watchEvent<T extends KubeObject>(frame: unknown, subject: string): WatchEvent<T> {
-  const event = frame as { type?: unknown; object?: { metadata?: { resourceVersion?: unknown } } } | null;
-  if (event?.type === 'ERROR') throw fromStatus(subject, 500, event.object);
-  if (!WATCH_TYPES.has(event?.type) || typeof event?.object?.metadata?.resourceVersion !== 'string') {
-    throw new KubeError(0, 'BadBody', `${subject}: a frame is no watch event`);
-  }
-  return event as WatchEvent<T>;
 }

@@ -1,5 +1,5 @@
 import { type Diagnostic, diagnosticsOf, joinPath, summaryOf, type ValidateResult } from '../result.ts';
-import { printable } from './human.ts';
+import { printable } from '../terminal.ts';
 
 const escapeData = (text: string): string =>
   text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');

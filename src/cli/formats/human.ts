@@ -1,20 +1,5 @@
 import { type Diagnostic, diagnosticsOf, summaryOf, type ValidateResult } from '../result.ts';
-
-const CODES = { red: 31, yellow: 33, green: 32, bold: 1, dim: 2 } as const;
-type Style = keyof typeof CODES;
-
-/** Characters that could move the cursor, colour the terminal or reorder the line when content is hostile. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-
-/** Replaces control, invisible and direction characters by `\u{…}`, so that file names and quoted values stay inert in a terminal. */
-export const printable = (text: string): string =>
-  text.replaceAll(UNPRINTABLE, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
-
-/** Wraps text in a terminal style, or returns it as it is when colours are off. */
-const painter =
-  (colors: boolean) =>
-  (style: Style, text: string): string =>
-    colors ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text;
+import { type Paint, painter, printable } from '../terminal.ts';
 
 function place(diagnostic: Diagnostic): string {
   const { line, column } = diagnostic;
@@ -22,7 +7,7 @@ function place(diagnostic: Diagnostic): string {
   return `${printable(diagnostic.file)}${position}`;
 }
 
-function block(diagnostic: Diagnostic, paint: ReturnType<typeof painter>): string[] {
+function block(diagnostic: Diagnostic, paint: Paint): string[] {
   const level = paint(diagnostic.level === 'error' ? 'red' : 'yellow', diagnostic.level);
   const head = `${paint('bold', place(diagnostic))} ${level} ${diagnostic.code}  ${printable(diagnostic.message)}`;
   return diagnostic.hint ? [head, `  ${paint('dim', 'fix:')} ${printable(diagnostic.hint)}`] : [head];

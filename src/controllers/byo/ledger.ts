@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { FIELD_MANAGERS, GROUP } from '../../api/labels.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
 import type { Retired } from '../../api/skill.ts';
-import type { KubeClient, Page } from '../../kube/rest.ts';
+import type { Page } from '../../kube/answers.ts';
+import type { KubeClient } from '../../kube/rest.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
 /** A version whose template or image could not be removed with its Skill; a later sweep works it off. */

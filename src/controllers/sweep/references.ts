@@ -1,7 +1,7 @@
 import { SKILLS } from '../../api/resources.ts';
 import type { Skill, Version } from '../../api/skill.ts';
 import { parsePinned } from '../../build/names.ts';
-import type { Page } from '../../kube/rest.ts';
+import type { Page } from '../../kube/answers.ts';
 import type { Scope } from '../../kube/scope.ts';
 import type { KubeObject, Resource } from '../../kube/types.ts';
 import { packageThing, recordOwner, type Thing } from '../../store/sweep.ts';

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { formatGithub } from '../../../src/cli/formats/github.ts';
-import { formatHuman, printable } from '../../../src/cli/formats/human.ts';
+import { formatHuman } from '../../../src/cli/formats/human.ts';
 import { formatJson } from '../../../src/cli/formats/json.ts';
 import { formatSarif, type SarifRule } from '../../../src/cli/formats/sarif.ts';
+import { printable } from '../../../src/cli/terminal.ts';
 import { CLEAN, RESULT } from './fixture.ts';
 
 const RULES: SarifRule[] = [
