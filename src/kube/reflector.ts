@@ -13,10 +13,10 @@ import { type Key, type KubeObject, type Resource, splitKey } from './types.ts';
 const WATCH_SECONDS = 290;
 const MARGIN_MS = 5_000;
 /** Objects of a full page; the first page is a probe, since nobody knows how large the objects are. */
-const PAGE = 500;
+const PAGE = 250;
 const PROBE = 100;
 /** Parsing more than this at once would hold up the event loop for over 20 ms. */
-const PAGE_BYTES = 2 * 1024 * 1024;
+const PAGE_BYTES = 1024 * 1024;
 
 export interface ReflectorOptions<T extends KubeObject> {
   client: Pick<KubeClient, 'listPage' | 'watch' | 'get'>;

@@ -20,9 +20,10 @@ const DEFAULT_TIMEOUT_MS = 15_000;
 const MS_PER_MIB = 1_000;
 /** Pause before the one repetition of a call, so that a server that restarts is not hit at once. */
 const REPEAT_AFTER_MS = 100;
-/** Cap of a successful answer that is no object: a page of 1000 keys is the largest. */
+/** Cap of a successful answer that is no object: a page of keys is the largest. */
 const MAX_XML = 8 * MIB;
-const KEYS_PER_PAGE = 1000;
+/** A page of 1000, the protocol's limit, takes 60 ms to parse (test/bench, change); this one 15 ms, within one slice (I8). */
+const KEYS_PER_PAGE = 250;
 const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 async function collect(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {

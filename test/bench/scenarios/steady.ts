@@ -13,7 +13,7 @@ const CHANGE_MS = 60_000;
 const IDLE_MS = 60_000;
 const CHANGE_BYTES = 4096;
 /** Size of the pages of a list after the first, and of the first, as src/kube has them. */
-const PAGE = 500;
+const PAGE = 250;
 const FIRST_PAGE = 100;
 
 const objectNameOf = ({ plugin, skill }: PushedSkill): string => skillObjectName(SOURCE, plugin, skill);

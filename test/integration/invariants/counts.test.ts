@@ -137,7 +137,7 @@ test('a restart over 1100 Ready skills writes nothing, stores nothing and lists 
   expect(tally(ownWrites(operator, mark))).toEqual({});
   expect(objectRequests(requests)).toEqual([]);
   expect(gitRequests(operator, market('large').repository, 'fetch')).toBe(fetches);
-  // A page holds 500 objects at most, the first is a short probe.
+  // A page holds 250 objects at most, the first is a short probe.
   expect(metrics.value('rest_client_requests_total', { method: 'list' })).toBeLessThanOrEqual(6);
   expect(metrics.value('controller_runtime_reconcile_total', { controller: 'skill' })).toBeLessThanOrEqual(1_105);
 }, 120_000);
