@@ -76,7 +76,7 @@ describe('the layer rules of biome.json', () => {
       const path = typeof location.path === 'string' ? location.path : location.path.file;
       found.set(path, (found.get(path) ?? new Set()).add(category));
     }
-  });
+  }, 90_000);
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
   test.each(FORBIDDEN)('refuse in %s: %s', (file, _code, rule) => {

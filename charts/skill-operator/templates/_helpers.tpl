@@ -87,6 +87,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- $_ := set $config "metricsAddress" ":8080" -}}
 {{- $_ := set $config "leaderElection" true -}}
+{{- if .Values.webhook.enabled -}}
+{{- $_ := set $config "webhookAddress" ":9292" -}}
+{{- end -}}
 {{- with $config.build -}}
 {{- $_ := set . "namespace" (include "skill-operator.buildNamespace" $) -}}
 {{- $_ := set . "operatorImage" (default (include "skill-operator.image" $) .operatorImage) -}}

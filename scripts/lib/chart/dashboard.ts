@@ -46,6 +46,13 @@ const PANELS: readonly Panel[] = [
     queries: { '{{action}}': `sum by (action) (increase(skill_operator_upkeep_total{${BY}}[1h]))` },
   },
   {
+    title: 'Webhook deliveries',
+    unit: 'ops',
+    queries: {
+      '{{host}} {{result}}': `sum by (host, result) (rate(skill_operator_webhook_deliveries_total{${BY}}[5m]))`,
+    },
+  },
+  {
     title: 'Waits for a person',
     unit: 'short',
     queries: { '{{block}}': `max by (block) (skill_operator_blocked{${BY}})` },

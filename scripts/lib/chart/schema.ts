@@ -48,9 +48,22 @@ const values = z.strictObject({
     limitRange: z.strictObject({ enabled: z.boolean(), requests: quantities, limits: quantities }),
     networkPolicy: z.strictObject({ enabled: z.boolean() }),
   }),
+  webhook: z.strictObject({
+    enabled: z.boolean(),
+    service: z.strictObject({ type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']), annotations: map }),
+    ingress: z.strictObject({
+      enabled: z.boolean(),
+      className: name,
+      host: z.string().regex(/^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$/),
+      tlsSecret: name,
+      annotations: map,
+    }),
+    httpRoute: z.strictObject({ parentRefs: objects, hostnames: z.array(name) }),
+  }),
   networkPolicy: z.strictObject({
     enabled: z.boolean(),
     metricsFrom: objects,
+    webhookFrom: objects,
     apiServerPorts: z.array(port).min(1),
     gitPorts: z.array(port).min(1),
     dnsTo: objects,
@@ -104,6 +117,7 @@ const NOT_A_VALUE: readonly (readonly string[])[] = [
   ['operatorNamespace'],
   ['mirrorDir'],
   ['metricsAddress'],
+  ['webhookAddress'],
   ['leaderElection'],
 ];
 /** What the chart fills in, or asks for with a message that names the way out. */

@@ -33,8 +33,9 @@ async function dryRun(object: K8sObject): Promise<K8sObject> {
   return JSON.parse(text) as K8sObject;
 }
 
-// Kinds of the Prometheus operator are not served here.
-const served = ({ apiVersion }: K8sObject): boolean => !apiVersion.startsWith('monitoring.coreos.com/');
+// Kinds of the Prometheus operator and of the Gateway API are not served here.
+const served = ({ apiVersion }: K8sObject): boolean =>
+  !/^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io)\//.test(apiVersion);
 
 // No tool compares a hook with what became of it.
 const isHook = ({ metadata }: K8sObject): boolean => metadata.annotations?.['helm.sh/hook'] !== undefined;

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { createMetrics } from '../../../src/base/metrics.ts';
 import { CHART, HELM_COMPILE_MS, MINIMAL, one } from '../../support/helm.ts';
 import { type K8sObject, parseObjects } from '../../support/k8s.ts';
@@ -59,6 +60,12 @@ describe('the objects of a variant', () => {
       ],
     ],
     [
+      'webhooks',
+      ['HTTPRoute', 'Ingress', 'Service']
+        .map((kind) => `${kind} skill-operator-system/skill-operator-webhook`)
+        .concat('PodDisruptionBudget skill-operator-system/skill-operator'),
+    ],
+    [
       'to try out',
       [
         ...builds,
@@ -80,6 +87,38 @@ describe('the objects of a variant', () => {
     expect(one(objects, 'ConfigMap', 'skill-operator-extra').metadata.namespace).toBe('skill-operator-system');
     const bare = objects.filter(({ metadata }) => metadata.labels?.team !== 'platform');
     expect(names(bare)).toEqual(['ConfigMap skill-operator-system/skill-operator-extra']);
+  });
+});
+
+describe('webhooks', () => {
+  test('lead from the path /hooks/ to the port that the receiver listens on', async () => {
+    const objects = await variant('webhooks');
+    const [container] = one(objects, 'Deployment').spec.template.spec.containers;
+    expect(container.ports).toContainEqual({ name: 'webhook', containerPort: 9292 });
+    const settings = parse(one(objects, 'ConfigMap', 'skill-operator-config').data['config.yaml']);
+    expect(settings.webhookAddress).toBe(':9292');
+    expect(one(objects, 'Service', 'skill-operator-webhook').spec.ports).toEqual([
+      { name: 'webhook', port: 80, targetPort: 'webhook' },
+    ]);
+    const [rule] = one(objects, 'Ingress').spec.rules;
+    expect(rule).toMatchObject({
+      host: 'hooks.example.com',
+      http: { paths: [{ path: '/hooks/', pathType: 'Prefix' }] },
+    });
+    expect(one(objects, 'HTTPRoute').spec.rules[0].matches).toEqual([
+      { path: { type: 'PathPrefix', value: '/hooks/' } },
+    ]);
+    const { ingress } = one(objects, 'NetworkPolicy').spec;
+    expect(ingress.map(({ ports }: { ports: unknown[] }) => ports)).toEqual([
+      [{ protocol: 'TCP', port: 'http' }],
+      [{ protocol: 'TCP', port: 'webhook' }],
+    ]);
+  });
+  test('are off until somebody asks for them', async () => {
+    const objects = await variant('minimal');
+    expect(one(objects, 'NetworkPolicy').spec.ingress).toHaveLength(1);
+    const settings = parse(one(objects, 'ConfigMap', 'skill-operator-config').data['config.yaml']);
+    expect(settings).not.toHaveProperty('webhookAddress');
   });
 });
 

@@ -60,6 +60,14 @@ describe('values are refused', () => {
       `"store.existingSecret must name the Secret with the S3 key: kubectl -n default create secret generic skill-store --from-literal=accessKey=… --from-literal=secretKey=… and --set store.existingSecret=skill-store"`,
     );
   });
+  test('for an Ingress without a host, and for one without the receiver behind it', async () => {
+    expect(await refusal({ ...MINIMAL, webhook: { enabled: true, ingress: { enabled: true } } })).toContain(
+      'webhook.ingress.host must be the name under which the Git host reaches the cluster',
+    );
+    expect(await refusal({ ...MINIMAL, webhook: { ingress: { enabled: true, host: 'a.example.com' } } })).toContain(
+      'set webhook.enabled=true',
+    );
+  });
   test('for builds in the namespace of the operator', async () => {
     expect(await refusal(build({ namespace: 'default' }))).toMatchInlineSnapshot(
       `"config.build.namespace must not be the release namespace: builds run as root in their container and need Pod Security baseline; leave it out for a namespace of its own"`,

@@ -37,6 +37,21 @@ export const VARIANTS = {
     },
   },
   'to try out': { bundledS3: { enabled: true, size: '2Gi' }, config: { build: BUILDS.build } },
+  webhooks: {
+    ...MINIMAL,
+    replicas: 2,
+    webhook: {
+      enabled: true,
+      ingress: { enabled: true, className: 'nginx', host: 'hooks.example.com', tlsSecret: 'hooks-tls' },
+      httpRoute: {
+        parentRefs: [{ group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public', namespace: 'gateways' }],
+        hostnames: ['hooks.example.com'],
+      },
+    },
+    networkPolicy: {
+      webhookFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress-nginx' } } }],
+    },
+  },
   'without rights and CRDs': {
     ...MINIMAL,
     crds: { enabled: false },
