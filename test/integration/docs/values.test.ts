@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { CHART, HELM_COMPILE_MS, Helm, MINIMAL, type Values } from '../../support/helm.ts';
-import { blocks, pages } from '../../support/markdown.ts';
+import { blocks, page, pages } from '../../support/markdown.ts';
 
 const read = (name: string): unknown => parse(readFileSync(join(CHART, name), 'utf8'));
 const VALUES = new Set(Object.keys(read('values.yaml') as object));
@@ -56,8 +56,31 @@ test.each(values)('the chart takes $keys of $path', async ({ content }) => {
   await helm.ok(['template', 'skill-operator', CHART], { values: merged(MINIMAL, spelledOut(content)) });
 });
 
+/** `helm install` and `helm upgrade` of this chart, as the pages print them, on one line. */
+const releases = pages()
+  .filter(({ path }) => !path.endsWith('.zh-CN.md'))
+  .flatMap((of) =>
+    blocks(of, 'sh')
+      .flatMap((block) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
+      .filter((line) => /^helm (install|upgrade) \S+ charts\//.test(line))
+      .map((line) => ({ path: of.path, line })),
+  );
+
+/** values.yaml of a page is the one that the installation guide writes. */
+const [GUIDE_VALUES = ''] = blocks(page('docs/guides/install.md'), 'yaml');
+
+test.each(releases)('$path: "$line" can be rendered', async ({ line }) => {
+  const [, , ...args] = line.trim().split(/\s+/);
+  const from = args.indexOf('--values');
+  const file = from < 0 ? [] : args.splice(from, 2);
+  args.splice(1, 1, CHART);
+  const values = file.length === 0 ? {} : { values: parse(GUIDE_VALUES) as Values };
+  await helm.ok(['template', ...args], values);
+});
+
 test('no YAML of a page is left unread', () => {
   const others = shown.filter(({ content }) => !within(VALUES, content) && !within(SETTINGS, content));
   expect(others.map(({ path }) => path).filter((path) => !ELSEWHERE.has(path))).toEqual([]);
   expect(values.length).toBeGreaterThan(3);
+  expect(releases.length).toBeGreaterThan(4);
 });

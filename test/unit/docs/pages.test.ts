@@ -30,6 +30,20 @@ describe('the pages', () => {
     expect(local.map(({ from, link }) => problemOf(from, link)).filter(Boolean)).toEqual([]);
   });
 
+  test('have tables whose rows have as many cells as their head', () => {
+    const crooked = all.flatMap(({ path, text }) => {
+      const prose = text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
+      return [...prose.matchAll(/(?:^ *\|.*\n?)+/gm)].flatMap(([table]) => {
+        const rows = table.trimEnd().split('\n');
+        // A bar splits cells inside of code, too, unless it is escaped.
+        const cells = rows.map((row) => row.replaceAll('\\|', '').split('|').length);
+        const ruled = /^ *\|(?: *:?-+:? *\|)+$/.test(rows[1] ?? '');
+        return ruled && new Set(cells).size === 1 ? [] : [`${path}: ${rows[0]}`];
+      });
+    });
+    expect(crooked).toEqual([]);
+  });
+
   test('name only make targets that exist', () => {
     const targets = new Set([...read('Makefile').matchAll(/^([a-z][a-z0-9-]*):/gm)].map(([, name]) => name));
     const named = all.flatMap((from) => [
