@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { rootCertificates } from 'node:tls';
+import { getCACertificates, rootCertificates } from 'node:tls';
 import { Agent } from 'undici';
 import { ANNOTATIONS } from './api/labels.ts';
 import { SECRETS } from './api/resources.ts';
@@ -52,6 +52,18 @@ const agentFor = (caFile: string | undefined) =>
   caFile
     ? new Agent({ connections: 8, connect: { ca: [...rootCertificates, readFileSync(caFile, 'utf8')] } })
     : undefined;
+
+/**
+ * PEM of the authorities for Git where NODE_EXTRA_CA_CERTS adds some to those of the system; undefined: Git's own will do.
+ * Reads files, so call it before the work begins.
+ */
+export function gitAuthorities(): string | undefined {
+  const extra = getCACertificates('extra');
+  if (extra.length === 0) return undefined;
+  const system = getCACertificates('system');
+  const usual = system.length > 0 ? system : getCACertificates('bundled');
+  return [...usual, ...extra].map((pem) => pem.trim()).join('\n');
+}
 
 /** Credential for a repository out of a dockerconfigjson Secret; undefined without a Secret. */
 const credentialFrom = (home: Home, secret: string | undefined, host: string) =>

@@ -4,6 +4,7 @@ import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { holdSecret } from './base/redact.ts';
 import { buildSchema, enginesSchema } from './config.build.ts';
+import { gitSchema, holdProxySecrets, proxyFromEnvironment } from './config.git.ts';
 
 /**
  * The only reader of process.env: command line, environment and file become one frozen Config.
@@ -50,6 +51,7 @@ const Settings = z.strictObject({
     }),
   mirrorDir: text.default('/var/lib/skill-operator/mirrors'),
   mirrorDiskMiB: count.min(64).default(10_240),
+  git: gitSchema,
   sourceWorkers: count.min(1).max(64).default(4),
   skillWorkers: count.min(1).max(256).default(16),
   computeWorkers: count.min(0).max(16).default(1),
@@ -138,6 +140,7 @@ export function usage(): string {
     '  --config FILE            YAML file with the same settings (keys as in docs/guides/configuration.md)',
     ...rows,
     '',
+    'HTTP_PROXY, HTTPS_PROXY and NO_PROXY count for Git.',
     `The S3 key comes from ${SECRET_ENV.map(([, env]) => ENV_PREFIX + env).join(' and ')} alone.`,
     'The cluster comes from KUBECONFIG, or from the service account of the pod.',
   ].join('\n');
@@ -179,6 +182,7 @@ export function loadConfig(argv: string[], env: NodeJS.ProcessEnv = process.env)
     if (value !== undefined && value !== '') setPath(raw, path, value);
     else if (value === '' && name.endsWith('-address')) setPath(raw, path, '');
   }
+  raw.git = proxyFromEnvironment(raw.git, env);
   return { config: parseConfig(raw) };
 }
 
@@ -215,5 +219,6 @@ export function parseConfig(raw: unknown): Config {
     throw unusable(parsed.error.issues.map((issue) => `${issue.path.join('.') || 'config'}: ${issue.message}`));
   }
   holdSecret(parsed.data.store.secretKey);
+  holdProxySecrets(parsed.data.git);
   return freeze(parsed.data);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import packageJson from '../package.json' with { type: 'json' };
-import { buildSettings, enginesOf, registryOf } from './adapters.ts';
+import { buildSettings, enginesOf, gitAuthorities, registryOf } from './adapters.ts';
 import { systemClock as clock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
 import { createMetrics } from './base/metrics.ts';
@@ -120,6 +120,8 @@ class Operator {
       clock,
       log: this.#log,
       limits: { diskBytes: config.mirrorDiskMiB * MIB },
+      proxies: config.git.proxy,
+      authorities: gitAuthorities(),
       count: (operation) => this.#metrics.gitRequest(operation),
     });
     const compute = new WorkerPool({ tasks, worker: WORKER, threads: config.computeWorkers });

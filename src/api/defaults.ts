@@ -89,9 +89,7 @@ export function gitLocation(spec: MarketplaceSourceSpec): { url: string; root: s
 }
 
 /** The first field of the spec whose hands this release does not have yet, as a path below spec; undefined when all are there. */
-export function notSupportedYet(spec: MarketplaceSourceSpec | SkillSpec): string | undefined {
-  if ('source' in spec) return spec.source.git?.proxySecretRef ? 'spec.source.git.proxySecretRef' : undefined;
+export function notSupportedYet(spec: MarketplaceSourceSpec): string | undefined {
   if (spec.type === 'archive' || spec.archive) return 'spec.archive';
-  if (spec.type === 'inline' || spec.inline) return 'spec.inline';
-  return spec.proxySecretRef ? 'spec.proxySecretRef' : undefined;
+  return spec.type === 'inline' || spec.inline ? 'spec.inline' : undefined;
 }

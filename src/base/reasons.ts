@@ -26,6 +26,12 @@ export const REASONS = {
 
   // Git
   AuthenticationFailed: 'The Git server refused the credentials, or asked for some and none were given.',
+  GitHubAppKeyRefused: 'GitHub does not accept the id and the private key of the GitHub App.',
+  GitHubAppNotInstalled: 'GitHub knows no such installation of the GitHub App.',
+  GitHubAppForbidden: 'GitHub gives the GitHub App no token for this installation.',
+  ProxyAuthFailed: 'The proxy refused the credentials, or asked for some and none were given.',
+  ProxyRefused: 'The proxy does not let the connection to the Git server through.',
+  ProxyUnreachable: 'No connection to the proxy, or from the proxy to the Git server.',
   HostKeyMismatch: 'The ssh server shows another host key than known_hosts lists.',
   HostKeyUnknown: 'known_hosts has no key for the ssh server.',
   TLSVerificationFailed: 'The certificate of the Git server is not trusted.',

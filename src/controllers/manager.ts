@@ -26,7 +26,7 @@ import { REGISTERING, registeringAt } from './byo/registrations.ts';
 import { type Byo, type ByoOptions, byoHands } from './byo/setup.ts';
 import { BUILDING, isBuilding } from './byo/slots.ts';
 import { onSkillChange, onSourceChange } from './changes.ts';
-import { CredentialReader } from './credentials.ts';
+import { CredentialReader, ProxyReader } from './credentials.ts';
 import { Health } from './health.ts';
 import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
 import { CountsController } from './marketplacesource/counts.ts';
@@ -94,7 +94,8 @@ export class Manager {
         [REGISTERING]: registeringAt,
       },
     });
-    this.#remotes = new Remotes(new CredentialReader(options.api, options.clock), options.trees);
+    const { api, clock, trees } = options;
+    this.#remotes = new Remotes(new CredentialReader(api, clock), new ProxyReader(api, clock), trees);
     this.#recorders = {
       source: this.#recorder('source-controller'),
       skill: this.#recorder('skill-controller'),

@@ -3,7 +3,7 @@ import type { MarketplaceSource } from '../api/marketplacesource.ts';
 import { stalled } from '../base/errors.ts';
 import { type Key, keyOf } from '../kube/types.ts';
 import type { Remote, TreeSource } from '../marketplace/port.ts';
-import type { CredentialReader } from './credentials.ts';
+import type { CredentialReader, ProxyReader } from './credentials.ts';
 
 /** Where a source of a Git kind lies. */
 export interface SourceRemote {
@@ -12,14 +12,23 @@ export interface SourceRemote {
   root: string;
 }
 
+/** The Secrets by which a remote is reached, and their namespace. */
+interface Access {
+  namespace: string;
+  secretRef?: { name: string } | undefined;
+  proxySecretRef?: { name: string } | undefined;
+}
+
 /** The remotes in use, by the key of the object that names them; tells the mirrors which of them still count. */
 export class Remotes {
   readonly #credentials: CredentialReader;
+  readonly #proxies: ProxyReader;
   readonly #trees: Pick<TreeSource, 'retain'>;
   readonly #inUse = new Map<string, Remote>();
 
-  constructor(credentials: CredentialReader, trees: Pick<TreeSource, 'retain'>) {
+  constructor(credentials: CredentialReader, proxies: ProxyReader, trees: Pick<TreeSource, 'retain'>) {
     this.#credentials = credentials;
+    this.#proxies = proxies;
     this.#trees = trees;
   }
 
@@ -29,7 +38,8 @@ export class Remotes {
     if (!location) throw stalled('InvalidSpec', `type ${source.spec.type} needs its own field below spec; add it`);
     const { timeoutMs } = effectiveSource(source.spec);
     const owner = `source/${keyOf(source)}`;
-    const from = { namespace: source.metadata.namespace ?? '', secretRef: source.spec.secretRef };
+    const { secretRef, proxySecretRef } = source.spec;
+    const from = { namespace: source.metadata.namespace ?? '', secretRef, proxySecretRef };
     const remote = await this.#remote(owner, { ...location, timeoutMs }, from, fresh, signal);
     return { remote, root: location.root };
   }
@@ -37,7 +47,7 @@ export class Remotes {
   /** The remote of a Skill with its own Git source. */
   ofSkill(
     key: Key,
-    git: { url: string; secretRef?: { name: string } | undefined; timeoutMs: number; namespace: string },
+    git: { url: string; timeoutMs: number } & Access,
     fresh: boolean,
     signal: AbortSignal,
   ): Promise<Remote> {
@@ -47,12 +57,13 @@ export class Remotes {
   async #remote(
     owner: string,
     address: { url: string; timeoutMs: number },
-    from: { namespace: string; secretRef?: { name: string } | undefined },
+    from: Access,
     fresh: boolean,
     signal: AbortSignal,
   ): Promise<Remote> {
     const credential = await this.#credentials.read(from.namespace, from.secretRef, { fresh }, signal);
-    const remote = { url: address.url, credential, timeoutMs: address.timeoutMs };
+    const proxy = await this.#proxies.read(from.namespace, from.proxySecretRef, { fresh }, signal);
+    const remote = { url: address.url, credential, proxy, timeoutMs: address.timeoutMs };
     const before = this.#inUse.get(owner);
     this.#inUse.set(owner, remote);
     // The credential reader hands out the same object until it reads the Secret again.

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { waiting } from '../base/errors.ts';
 import { holdSecret } from '../base/redact.ts';
 import type { GitCredential } from './port.ts';
+import { type ProxyRoute, withUserinfo } from './proxy.ts';
 import { keyProblem } from './sshkey.ts';
 import type { RemoteUrl } from './url.ts';
 
@@ -179,6 +180,21 @@ async function writePrivate(root: string, files: [string, string][]): Promise<st
   return dir;
 }
 
+/** How one Git process reaches its remote. */
+export interface Connection {
+  remote: RemoteUrl;
+  credential?: GitCredential | undefined;
+  proxy?: ProxyRoute | undefined;
+  /** PEM file of the authorities that count where the Secret brings none; undefined: those that Git comes with. */
+  caFile?: string | undefined;
+}
+
+function proxyConfig(proxy: ProxyRoute | undefined, caFile: string | undefined): [string, string][] {
+  if (!proxy) return [];
+  const authority: [string, string][] = caFile ? [['http.proxySSLCAInfo', caFile]] : [];
+  return [['http.proxy', withUserinfo(proxy)], ...authority];
+}
+
 /**
  * Environment of one Git process that talks to `remote`; dispose it to remove key files.
  * Secrets go into private files (0600) and into GIT_CONFIG_VALUE_n of the child's environment, never into its arguments.
@@ -187,8 +203,7 @@ async function writePrivate(root: string, files: [string, string][]): Promise<st
  */
 export async function remoteEnvironment(
   root: string,
-  remote: RemoteUrl,
-  credential: GitCredential | undefined,
+  { remote, credential, proxy, caFile }: Connection,
   signal: AbortSignal,
 ): Promise<GitEnvironment> {
   signal.throwIfAborted();
@@ -196,7 +211,7 @@ export async function remoteEnvironment(
   const files = filesOf(remote, credential ?? {});
   const header = credential && remote.protocol !== 'ssh' ? authorization(credential) : undefined;
   const dir = files.length > 0 ? await writePrivate(root, files) : undefined;
-  const config: [string, string][] = [...BASE_CONFIG];
+  const config: [string, string][] = [...BASE_CONFIG, ...proxyConfig(proxy, caFile)];
   // Bound to this origin, so that no other address of the same process could ever get it.
   const origin = `${remote.protocol}://${remote.host}:${remote.port}/`;
   if (header) config.push([`http.${origin}.extraHeader`, header]);
@@ -207,7 +222,8 @@ export async function remoteEnvironment(
   };
   if (dir && remote.protocol === 'ssh')
     Object.assign(env, { GIT_SSH_COMMAND: sshCommand(dir), GIT_SSH_VARIANT: 'ssh' });
-  if (dir && remote.protocol === 'https') env.GIT_SSL_CAINFO = join(dir, 'ca.crt');
+  const authorities = dir ? join(dir, 'ca.crt') : caFile;
+  if (authorities && remote.protocol === 'https') env.GIT_SSL_CAINFO = authorities;
   return {
     env,
     authenticated: header !== undefined || remote.protocol === 'ssh',
@@ -219,7 +235,9 @@ export async function remoteEnvironment(
 
 /** Identifies a credential by its values, so that mirrors are never shared across credentials; hex, not reversible. */
 export function credentialHash(credential: GitCredential | undefined): string {
-  const { username, password, bearerToken, identity, knownHosts, caCert } = credential ?? {};
-  const values = [username, password, bearerToken, identity, knownHosts, caCert].map((text) => text ?? null);
+  const { username, password, bearerToken, identity, knownHosts, caCert, githubApp } = credential ?? {};
+  const { appID, installationID, owner, privateKey, baseURL } = githubApp ?? {};
+  const ofApp = [appID, installationID, owner, privateKey, baseURL];
+  const values = [username, password, bearerToken, identity, knownHosts, caCert, ...ofApp].map((text) => text ?? null);
   return createHash('sha256').update(JSON.stringify(values)).digest('hex');
 }

@@ -1,5 +1,7 @@
 import { type Policy, PolicyError } from '../base/errors.ts';
 import type { Reason } from '../base/reasons.ts';
+import { classifyProxyError } from './errors.proxy.ts';
+import type { ProxyRoute } from './proxy.ts';
 import type { RemoteUrl } from './url.ts';
 
 /** What is known about a failed Git process. */
@@ -9,6 +11,10 @@ export interface GitFailure {
   wanted?: string;
   /** Whether the request carried credentials. */
   authenticated: boolean;
+  /** Whether these are the token of a GitHub App. */
+  app?: boolean | undefined;
+  /** The proxy that stands between. */
+  proxy?: ProxyRoute | undefined;
   stderr: string;
 }
 
@@ -33,6 +39,9 @@ const at = ({ remote }: GitFailure) => {
 const refused = (failure: GitFailure): string => {
   if (failure.remote.protocol === 'ssh') {
     return `${at(failure)} refused the ssh key: add its public half to the server (as a deploy key with read access), or correct identity in the Secret of secretRef`;
+  }
+  if (failure.app) {
+    return `${at(failure)} refused the token of the GitHub App: give its installation access to this repository, with the permission Contents: read`;
   }
   return failure.authenticated
     ? `${at(failure)} refused the credentials: correct username/password or bearerToken in the Secret of secretRef, and check that they may read this repository`
@@ -200,6 +209,8 @@ function lastWords(stderr: string): string {
  * Unknown texts become `GitOperationFailed` (Retry) with git's last line, shortened and redacted.
  */
 export function classifyGitError(failure: GitFailure): PolicyError {
+  const ofProxy = failure.proxy && classifyProxyError(failure.proxy, at(failure), failure.stderr);
+  if (ofProxy) return ofProxy;
   for (const { pattern, policy, reason, message, retryAfterMs } of RULES) {
     const match = pattern.exec(failure.stderr);
     if (!match) continue;

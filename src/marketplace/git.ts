@@ -6,6 +6,7 @@ import type { Clock } from '../base/clock.ts';
 import { DeadlineExceeded } from '../base/deadline.ts';
 import { retry, stalled } from '../base/errors.ts';
 import { classifyGitError, KILLED } from './errors.ts';
+import type { ProxyRoute } from './proxy.ts';
 import type { RemoteUrl } from './url.ts';
 
 /** One run of a Git program that talks to a remote. */
@@ -16,6 +17,10 @@ export interface GitCall {
   /** From `remoteEnvironment`. */
   env: Record<string, string>;
   authenticated: boolean;
+  /** True when it carries the token of a GitHub App. */
+  app?: boolean;
+  /** The proxy that its environment names. */
+  proxy?: ProxyRoute | undefined;
   /** Wall-clock deadline of the whole process, in milliseconds. */
   timeoutMs: number;
   /** Working directory: private and empty, or the bare repository. */
@@ -134,7 +139,8 @@ function translated(error: unknown, call: GitCall, wanted: string | undefined, s
   if (signal.aborted && error === signal.reason) return error;
   if (error instanceof DeadlineExceeded) return timedOut(call);
   if (!(error instanceof Error) || error.name === 'PolicyError') return error;
-  const failure = { remote: call.remote, authenticated: call.authenticated, stderr: error.message };
+  const { remote, authenticated, app, proxy } = call;
+  const failure = { remote, authenticated, app, proxy, stderr: error.message };
   return classifyGitError(wanted === undefined ? failure : { ...failure, wanted });
 }
 

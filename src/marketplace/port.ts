@@ -9,6 +9,18 @@ export interface RefSpec {
   branch?: string | undefined;
 }
 
+/** What a Secret says about a GitHub App; checked on use. */
+export interface GitHubApp {
+  appID: string;
+  /** One of the two; the id goes first. */
+  installationID?: string | undefined;
+  owner?: string | undefined;
+  /** PEM. */
+  privateKey: string;
+  /** Address of the API; undefined: that of github.com. */
+  baseURL?: string | undefined;
+}
+
 /** The decoded values of a credential Secret (keys as Flux names them), plus the hosts it is bound to. */
 export interface GitCredential {
   username?: string | undefined;
@@ -17,7 +29,18 @@ export interface GitCredential {
   identity?: string | undefined;
   knownHosts?: string | undefined;
   caCert?: string | undefined;
+  githubApp?: GitHubApp | undefined;
   /** From the annotation skills.tfrobot.io/hosts: the value goes to these hosts alone. */
+  hosts?: string[] | undefined;
+}
+
+/** The decoded values of a proxy Secret (keys as Flux names them), plus the hosts it is bound to. */
+export interface GitProxy {
+  /** http or https URL of the proxy. */
+  address: string;
+  username?: string | undefined;
+  password?: string | undefined;
+  /** From the annotation skills.tfrobot.io/hosts. */
   hosts?: string[] | undefined;
 }
 
@@ -26,6 +49,8 @@ export interface Remote {
   /** https, http or ssh URL, checked again by the adapter. */
   url: string;
   credential?: GitCredential | undefined;
+  /** From proxySecretRef; undefined: the proxy of the process, if any. */
+  proxy?: GitProxy | undefined;
   /** Deadline of each Git process, in milliseconds (spec.timeout). */
   timeoutMs: number;
 }

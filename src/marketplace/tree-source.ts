@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import pLimit from 'p-limit';
 import type { Clock } from '../base/clock.ts';
 import { waiting } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { fetchVariables, remove } from './disk.ts';
-import { checkHosts, credentialHash, remoteEnvironment } from './environment.ts';
+import { checkHosts, credentialHash } from './environment.ts';
 import type { Generation } from './generation.ts';
-import { fetch, type GitCall, lsRemote } from './git.ts';
+import { fetch, lsRemote } from './git.ts';
 import { DEFAULT_GIT_LIMITS, type GitLimits } from './limits.ts';
 import { type FetchInto, Mirror, type MirrorContext } from './mirror.ts';
 import type { RefSpec, Remote, Resolved, TreeReader, TreeSource } from './port.ts';
+import type { ProxySettings } from './proxy.ts';
 import { MirrorReader } from './reader.ts';
 import { isOid, parseLsRemote, parseRef, patternsOf, pickRef, refNameProblem } from './refs.ts';
+import { RemoteCalls } from './remotecall.ts';
 import { parseUrl, type RemoteUrl } from './url.ts';
 import { waitFor } from './wait.ts';
 
@@ -26,12 +27,17 @@ export interface GitTreeSourceOptions {
   /** The git program; a name is looked for in the usual directories. */
   gitPath?: string;
   limits?: Partial<GitLimits>;
+  /** Proxies for remotes without a proxy Secret of their own. */
+  proxies?: ProxySettings | undefined;
+  /** PEM text of the authorities that count where a Secret brings none; undefined: those that Git comes with. */
+  authorities?: string | undefined;
   /** Called once per Git process that talks to a remote. */
   count?: (operation: 'ls-remote' | 'fetch') => void;
 }
 
 /** Only names that this class gives are ever removed, so that a wrong `dir` in the configuration costs nothing. */
-const OWN_NAME = /^(?:tmp-\d+|call-[A-Za-z0-9]{6}|[0-9a-f]{64}-\d+)$/;
+const OWN_NAME = /^(?:tmp-\d+|call-[A-Za-z0-9]{6}|[0-9a-f]{64}-\d+|authorities\.pem)$/;
+const AUTHORITIES = 'authorities.pem';
 const MIN_TIMEOUT_MS = 1_000;
 
 const mirrorName = (url: RemoteUrl, remote: Pick<Remote, 'credential'>) =>
@@ -46,14 +52,13 @@ export class GitTreeSource implements TreeSource {
   readonly #limits: GitLimits;
   readonly #closing = new AbortController();
   readonly #mirrors = new Map<string, Mirror>();
-  readonly #slots: ReturnType<typeof pLimit>;
+  readonly #calls: RemoteCalls;
   #ready: Promise<void> | undefined;
   #cancelSweep: () => void = () => undefined;
 
   constructor(options: GitTreeSourceOptions) {
     this.#options = options;
     this.#limits = { ...DEFAULT_GIT_LIMITS, ...options.limits };
-    this.#slots = pLimit(this.#limits.processes);
     let number = 0;
     this.#context = {
       dir: options.dir,
@@ -65,13 +70,20 @@ export class GitTreeSource implements TreeSource {
       generations: new Set(),
       next: () => ++number,
     };
+    this.#calls = new RemoteCalls({
+      ...this.#context,
+      processes: this.#limits.processes,
+      proxies: options.proxies,
+      caFile: options.authorities && join(options.dir, AUTHORITIES),
+    });
   }
 
   async resolve(remote: Remote, ref: RefSpec, signal: AbortSignal): Promise<Resolved> {
     const url = parseUrl(remote.url);
     const query = parseRef(ref);
     if (query.kind === 'commit') return pickRef(query, { refs: new Map() });
-    const request = this.#call(remote, { ...url, path: '' }, {}, signal, (call, inner) => {
+    await this.#prepare();
+    const request = this.#calls.run(remote, { ...url, path: '' }, {}, signal, (call, inner) => {
       this.#options.count?.('ls-remote');
       return lsRemote(call, patternsOf(query), this.#limits.lsRemoteBytes, inner);
     });
@@ -139,43 +151,16 @@ export class GitTreeSource implements TreeSource {
 
   #fetchInto(url: RemoteUrl, remote: Remote): FetchInto {
     return async (dir, source, target, signal) => {
-      await this.#call(remote, url, fetchVariables(dir), signal, (call, inner) => {
+      await this.#calls.run(remote, url, fetchVariables(dir), signal, (call, inner) => {
         this.#options.count?.('fetch');
         return fetch({ ...call, cwd: dir }, { source, target, blobLimit: this.#limits.blobBytes + 1 }, inner);
       });
     };
   }
 
-  /** One Git process under the limit on processes; its key files live as long as it does. */
-  async #call<T>(
-    remote: Remote,
-    url: RemoteUrl,
-    variables: Record<string, string>,
-    signal: AbortSignal,
-    run: (call: GitCall, signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    await this.#prepare();
-    const { gitPath, clock, dir } = this.#context;
-    const both = AbortSignal.any([signal, this.#closing.signal]);
-    return this.#slots(async () => {
-      await using environment = await remoteEnvironment(dir, url, remote.credential, both);
-      const call: GitCall = {
-        gitPath,
-        clock,
-        remote: url,
-        env: { ...environment.env, ...variables },
-        authenticated: environment.authenticated,
-        timeoutMs: Math.max(remote.timeoutMs, MIN_TIMEOUT_MS),
-        cwd: join(dir, 'home'),
-      };
-      // Awaited here: the key files go when this block ends.
-      return await run(call, both);
-    });
-  }
-
   async #prepare(): Promise<void> {
     this.#closing.signal.throwIfAborted();
-    this.#ready ??= prepareDirectory(this.#options.dir);
+    this.#ready ??= prepareDirectory(this.#options.dir, this.#options.authorities);
     try {
       await this.#ready;
     } catch (error) {
@@ -235,9 +220,10 @@ function checked(remote: Remote, { commit, fetchRef }: Pick<Resolved, 'commit' |
   return url;
 }
 
-async function prepareDirectory(dir: string): Promise<void> {
+async function prepareDirectory(dir: string, authorities: string | undefined): Promise<void> {
   await mkdir(join(dir, 'home'), { recursive: true, mode: 0o700 });
   await removeOwn(dir);
+  if (authorities !== undefined) await writeFile(join(dir, AUTHORITIES), authorities, { mode: 0o600 });
 }
 
 async function removeOwn(dir: string): Promise<void> {

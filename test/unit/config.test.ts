@@ -43,6 +43,9 @@ describe('loadConfig', () => {
       {
         "computeWorkers": 1,
         "engines": {},
+        "git": {
+          "proxy": {},
+        },
         "leaderElection": true,
         "logLevel": "info",
         "metricsAddress": ":8080",
@@ -122,6 +125,28 @@ describe('loadConfig', () => {
   it('has the secret key masked from then on', () => {
     load();
     expect(redact('the key is secret-key-of-the-test')).toBe('the key is ***');
+  });
+
+  it('takes proxies from the usual variables; the file goes before, and no password is repeated', () => {
+    const env = {
+      HTTP_PROXY: 'proxy:3128',
+      https_proxy: 'http://robot:canary-p%2Fw@proxy:3129',
+      NO_PROXY: '.svc, 10.0.0.0/8',
+    };
+    expect(load([], env).git.proxy).toEqual({
+      ...{ http: 'http://proxy:3128', https: 'http://robot:canary-p%2Fw@proxy:3129', noProxy: '.svc, 10.0.0.0/8' },
+    });
+    expect(redact('canary-p%2Fw canary-p/w')).toBe('*** ***');
+    const config = file('git: {proxy: {https: "https://own:1"}}');
+    expect(load(['--config', config], env).git.proxy).toMatchObject({
+      http: 'http://proxy:3128',
+      https: 'https://own:1',
+    });
+    expect(load([], { HTTPS_PROXY: '' }).git.proxy).toEqual({});
+    for (const https of ['socks5://canary@p:1', 'http://u:canary%zz@p:1']) {
+      const message = failure(() => load([], { HTTPS_PROXY: https }));
+      expect(message).toMatch(/git\.proxy\.https: (?!.*canary)/);
+    }
   });
 
   it('takes the secret key from the environment alone: there is no flag for it', () => {
@@ -253,6 +278,7 @@ it('--help lists every setting with its variable', () => {
       --webhook-address        host:port of the webhook receiver, e.g. :9292; empty: none  [SKILL_OPERATOR_WEBHOOK_ADDRESS]
       --log-level              trace, debug, info, warn, error or silent (info)  [SKILL_OPERATOR_LOG_LEVEL]
 
+    HTTP_PROXY, HTTPS_PROXY and NO_PROXY count for Git.
     The S3 key comes from SKILL_OPERATOR_STORE_ACCESS_KEY and SKILL_OPERATOR_STORE_SECRET_KEY alone.
     The cluster comes from KUBECONFIG, or from the service account of the pod."
   `);

@@ -46,7 +46,7 @@ const ALLOWED: [file: string, code: string][] = [
   ['src/protocol/ok.ts', `import 'yaml';\nimport '../base/errors.ts';`],
   ['src/api/ok.ts', `import 'zod';\nimport '../protocol/types.ts';`],
   ['src/kube/ok.ts', `import '@kubernetes/client-node';\nimport 'undici';`],
-  ['src/marketplace/ok.ts', `import 'simple-git';\nimport '../protocol/types.ts';`],
+  ['src/marketplace/ok.ts', `import 'simple-git';\nimport 'undici';\nimport '../protocol/types.ts';`],
   ['src/store/ok.ts', `import 'minio';\nimport 'tar-stream';`],
   ['src/controllers/skill/ok.ts', `import '../../kube/types.ts';\nimport '../../store/port.ts';`],
   ['src/webhook/ok.ts', `import '../kube/rest.ts';\nimport '../api/labels.ts';\nimport 'node:http';`],

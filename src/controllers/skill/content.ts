@@ -67,7 +67,8 @@ export class SkillContent {
 
   async #own(skill: Skill, git: NonNullable<Skill['spec']['source']['git']>, signal: AbortSignal): Promise<Target> {
     const { timeoutMs } = effectiveSkill(skill.spec);
-    const address = { url: git.url, secretRef: git.secretRef, timeoutMs, namespace: skill.metadata.namespace ?? '' };
+    const { url, secretRef, proxySecretRef } = git;
+    const address = { url, secretRef, proxySecretRef, timeoutMs, namespace: skill.metadata.namespace ?? '' };
     const remote = await this.#deps.remotes.ofSkill(keyOf(skill), address, true, signal);
     const resolved = await this.#deps.trees.resolve(remote, git.ref ?? {}, signal);
     // What was observed under another spec may have been another directory.

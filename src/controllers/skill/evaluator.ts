@@ -1,9 +1,7 @@
-import { notSupportedYet } from '../../api/defaults.ts';
 import { ANNOTATIONS } from '../../api/labels.ts';
 import type { Skill, Version } from '../../api/skill.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Compute } from '../../base/compute.ts';
-import { stalled } from '../../base/errors.ts';
 import { type Key, keyOf, type ReconcileResult } from '../../kube/types.ts';
 import { invalidMessage } from '../../lifecycle/findings.ts';
 import { RUNTIME_INFO } from '../../protocol/runtime.ts';
@@ -65,8 +63,6 @@ export class Evaluator {
   /** Brings content into the store where it moved. A result: come back later, nothing was decided. */
   async run(pass: Pass, signal: AbortSignal): Promise<ReconcileResult | undefined> {
     const { skill } = pass;
-    const unsupported = notSupportedYet(skill.spec);
-    if (unsupported) throw stalled('NotSupportedYet', `${unsupported} is not supported by this release; remove it`);
     pass.verifying = this.#deps.health.shouldVerify(keyOf(skill)) || isRequested(skill);
     if (skill.spec.source.git) pass.step = 'Fetched';
     const target = await this.#content.target(skill, signal);

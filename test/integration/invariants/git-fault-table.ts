@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { inject } from 'vitest';
 import { ANNOTATIONS } from '../../../src/api/labels.ts';
 import type { REASONS } from '../../../src/base/reasons.ts';
+import { newAppKey } from '../../support/github-api.ts';
 import { newRepository } from '../../support/market.ts';
 import { type GitWorld, ORIGIN, otherHostKey } from './git-world.ts';
 
@@ -23,6 +24,7 @@ const otherKey = () =>
 /** Every way in which a source cannot be read that a spec, a Secret or a server can bring about. */
 export function gitFaults(world: GitWorld): Fault[] {
   const { git } = inject('cluster');
+  const app = { githubAppID: '1', githubAppInstallationID: '2' };
   return [
     {
       title: 'no credentials where some are needed',
@@ -67,11 +69,61 @@ export function gitFaults(world: GitWorld): Fault[] {
       says: /control characters/,
     },
     {
-      title: 'a GitHub App, whose hands come later',
+      title: 'a GitHub App without its key',
       spec: () => world.withSecret(world.url('privateUrl'), { githubAppID: '1' }),
-      reason: 'NotSupportedYet',
+      reason: 'SecretInvalid',
+      policy: 'Waiting',
+      says: /has githubAppID but no githubAppPrivateKey/,
+    },
+    {
+      title: 'a GitHub App of another host',
+      spec: () => world.withSecret(world.url('httpsUrl'), { ...app, githubAppPrivateKey: newAppKey() }),
+      reason: 'SecretHostNotAllowed',
+      policy: 'Waiting',
+      says: /token of this GitHub App is for github\.com/,
+    },
+    {
+      title: 'a GitHub App whose server is not there',
+      spec: () =>
+        world.withSecret(world.url('httpsUrl'), {
+          ...{ ...app, githubAppPrivateKey: newAppKey(), githubAppBaseURL: 'https://127.0.0.1:1/api/v3' },
+          'ca.crt': git.caCert,
+        }),
+      reason: 'GitUnreachable',
+      policy: 'Retry',
+      says: /no connection to 127\.0\.0\.1:1 .*githubAppBaseURL/,
+    },
+    {
+      title: 'a proxy that is not there',
+      spec: async () => ({
+        git: { url: world.url('httpUrl') },
+        proxySecretRef: { name: await world.secret({ address: 'http://127.0.0.1:1' }) },
+      }),
+      reason: 'ProxyUnreachable',
+      policy: 'Retry',
+      says: /no connection to the proxy 127\.0\.0\.1:1/,
+    },
+    {
+      title: 'a proxy Secret without address',
+      spec: async () => ({
+        git: { url: world.url('httpUrl') },
+        proxySecretRef: { name: await world.secret({ username: 'u', password: 'canary-p' }) },
+      }),
+      reason: 'SecretInvalid',
+      policy: 'Waiting',
+      says: /of proxySecretRef has no address/,
+    },
+    {
+      title: 'ssh through a proxy',
+      spec: async () => ({
+        ...(await world.withSecret(world.url('sshUrl'), {
+          ...{ identity: git.sshIdentity, known_hosts: git.sshKnownHosts },
+        })),
+        proxySecretRef: { name: await world.secret({ address: 'http://127.0.0.1:1' }) },
+      }),
+      reason: 'InvalidSpec',
       policy: 'Stalled',
-      says: /githubAppID/,
+      says: /ssh URL goes through no proxy/,
     },
     {
       title: 'a Secret bound to another host',

@@ -104,6 +104,9 @@ test('secret values appear nowhere: log, events, objects, metrics, bucket, disk,
     keep(name, value);
   }
   const basic = () => ({ username: 'bot', password: keep(`password-${CANARIES.size}`, `${canary('pw"\\')} ü/+?`) });
+  const proxy = { address: 'http://127.0.0.1:9', username: 'bot', password: keep('proxy') };
+  const metadata = { name: 'proxy', namespace: operator.namespace };
+  await operator.k8s.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: proxy });
   const refs = await Promise.all([
     sourceWith('good', privateUrl, { username: git.username, password: git.password }),
     sourceWith('good-bearer', privateUrl, { bearerToken: git.bearerToken }, { include: ['x/*'] }),
@@ -118,7 +121,10 @@ test('secret values appear nowhere: log, events, objects, metrics, bucket, disk,
     sourceWith('refused', 'http://127.0.0.1:9/x.git', basic()),
     sourceWith('halved', privateUrl, { password: keep('password-alone') }),
     sourceWith('spaced', privateUrl, { bearerToken: `${keep('line-1')}\n${keep('line-2')}` }),
-    sourceWith('app', privateUrl, { githubAppID: '1', githubAppPrivateKey: multiline('app') }),
+    sourceWith('app', `${git.httpsUrl}/x.git`, {
+      ...{ githubAppID: '1', githubAppInstallationID: '2', githubAppPrivateKey: multiline('app') },
+    }),
+    sourceWith('proxied', privateUrl, basic(), { proxySecretRef: { name: 'proxy' } }),
     sourceWith('no-key', `${git.sshUrl}/x.git`, { identity: multiline('identity'), known_hosts: git.sshKnownHosts }),
     sourceWith('unknown-keys', privateUrl, { token: keep('token'), apiKey: keep('api-key') }),
   ]);

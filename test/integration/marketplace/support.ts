@@ -9,7 +9,7 @@ import { PolicyError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { GitLimits } from '../../../src/marketplace/limits.ts';
 import type { GitCredential, Remote } from '../../../src/marketplace/port.ts';
-import { GitTreeSource } from '../../../src/marketplace/tree-source.ts';
+import { GitTreeSource, type GitTreeSourceOptions } from '../../../src/marketplace/tree-source.ts';
 import { createRepository, type TestRepository } from '../../support/git.ts';
 
 /** A signal that a test never aborts. */
@@ -23,7 +23,10 @@ export async function temporary(): Promise<string> {
 }
 
 /** A source with its own directory and counters. */
-export async function newSource(limits: Partial<GitLimits> = {}) {
+export async function newSource(
+  limits: Partial<GitLimits> = {},
+  connection: Pick<GitTreeSourceOptions, 'proxies' | 'authorities'> = {},
+) {
   const dir = await temporary();
   const counts = { 'ls-remote': 0, fetch: 0 };
   const source = new GitTreeSource({
@@ -31,6 +34,7 @@ export async function newSource(limits: Partial<GitLimits> = {}) {
     clock: systemClock,
     log: silentLogger,
     limits,
+    ...connection,
     count: (operation) => {
       counts[operation] += 1;
     },

@@ -116,14 +116,10 @@ describe('gitLocation', () => {
 });
 
 describe('notSupportedYet', () => {
-  test.each<[string | undefined, MarketplaceSourceSpec | SkillSpec]>([
+  test.each<[string | undefined, MarketplaceSourceSpec]>([
     [undefined, source()],
     ['spec.archive', { type: 'archive', archive: { objectKey: 'x' } }],
     ['spec.inline', { type: 'inline', inline: { configMapRef: { name: 'x' }, items: [] } }],
-    [undefined, source({ webhook: { secretRef: { name: 'x' } } })],
-    ['spec.proxySecretRef', source({ proxySecretRef: { name: 'x' } })],
-    [undefined, skill()],
-    ['spec.source.git.proxySecretRef', skill({ proxySecretRef: { name: 'x' } })],
-    [undefined, { source: { marketplaceRef: { name: 'x' } }, plugin: 'p', path: 'x' }],
+    [undefined, source({ webhook: { secretRef: { name: 'x' } }, proxySecretRef: { name: 'x' } })],
   ])('names %s', (field, spec) => expect(notSupportedYet(spec)).toBe(field));
 });

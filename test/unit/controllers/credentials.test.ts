@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS } from '../../../src/api/labels.ts';
 import { PolicyError } from '../../../src/base/errors.ts';
 import { redact } from '../../../src/base/redact.ts';
-import { CredentialReader, credentialOf } from '../../../src/controllers/credentials.ts';
+import { CredentialReader, credentialOf, proxyOf } from '../../../src/controllers/credentials.ts';
 import type { KubeApi } from '../../../src/kube/types.ts';
 import { FakeClock } from '../kube/fake-clock.ts';
 
@@ -21,7 +21,9 @@ function read(values: Record<string, string>, annotations?: Record<string, strin
   }
 }
 
-const KEYS = 'its keys can be username and password, bearerToken, identity and known_hosts, or ca.crt';
+const KEYS =
+  'its keys can be username and password, bearerToken, identity and known_hosts, githubAppID with githubAppPrivateKey and githubAppInstallationID or githubAppInstallationOwner, or ca.crt';
+const APP = { githubAppID: '12', githubAppInstallationID: '34\n', githubAppPrivateKey: 'app-key\n' };
 
 describe('credentialOf', () => {
   it.each<[string, Record<string, string>, unknown]>([
@@ -72,8 +74,38 @@ describe('credentialOf', () => {
     ],
     [
       'a GitHub App',
+      { ...APP, 'ca.crt': 'pem' },
+      { caCert: 'pem', githubApp: { appID: '12', installationID: '34', privateKey: 'app-key' } },
+    ],
+    [
+      'a GitHub App by owner, on its own server',
+      {
+        ...{ githubAppID: '12', githubAppInstallationOwner: 'acme', githubAppPrivateKey: 'app-key' },
+        githubAppBaseURL: 'https://ghe.example.com/api/v3',
+      },
+      {
+        githubApp: { appID: '12', owner: 'acme', privateKey: 'app-key', baseURL: 'https://ghe.example.com/api/v3' },
+      },
+    ],
+    [
+      'a GitHub App without id',
+      { githubAppPrivateKey: 'app-key' },
+      `Waiting SecretInvalid: Secret "git" has keys of a GitHub App but no githubAppID; ${KEYS}`,
+    ],
+    [
+      'a GitHub App without key',
       { githubAppID: '12' },
-      'Stalled NotSupportedYet: Secret "git" has key "githubAppID": GitHub Apps are not supported yet; use username and password with a token',
+      `Waiting SecretInvalid: Secret "git" has githubAppID but no githubAppPrivateKey; ${KEYS}`,
+    ],
+    [
+      'a GitHub App without installation',
+      { githubAppID: '12', githubAppPrivateKey: 'app-key', githubAppInstallationID: '' },
+      `Waiting SecretInvalid: Secret "git" has githubAppID but neither githubAppInstallationID nor githubAppInstallationOwner; ${KEYS}`,
+    ],
+    [
+      'a GitHub App beside a token',
+      { ...APP, bearerToken: 'token-value-1' },
+      `Waiting SecretInvalid: Secret "git" has keys of a GitHub App and a password or bearerToken beside them; keep one of the two; ${KEYS}`,
     ],
     [
       'a value over 64 KiB',
@@ -104,6 +136,23 @@ describe('credentialOf', () => {
   it('does not mask what is public', () => {
     read({ username: 'public-user-name', password: 'pass-word-2', 'ca.crt': 'public-ca', known_hosts: 'public-host' });
     expect(redact('public-user-name public-ca public-host')).toBe('public-user-name public-ca public-host');
+  });
+});
+
+describe('proxyOf', () => {
+  it('takes address, username and password', () => {
+    const values = { address: 'http://p:1\n', username: 'u', password: 'proxy-pass-1\n' };
+    expect(proxyOf(secret(values, { [ANNOTATIONS.hosts]: 'p' }))).toEqual({
+      ...{ address: 'http://p:1', username: 'u', password: 'proxy-pass-1' },
+      hosts: ['p'],
+    });
+    expect(redact('proxy-pass-1 at http://p:1')).toBe('*** at http://p:1');
+  });
+
+  it('needs an address', () => {
+    expect(() => proxyOf(secret({ username: 'u' }))).toThrowErrorMatchingInlineSnapshot(
+      `[PolicyError: Secret "git" of proxySecretRef has no address, such as http://proxy.example.com:3128; its keys are address, username and password]`,
+    );
   });
 });
 

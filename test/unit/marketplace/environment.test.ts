@@ -27,7 +27,7 @@ const configOf = (env: Record<string, string>) =>
 
 async function problem(url: string, credential: GitCredential): Promise<string> {
   try {
-    await remoteEnvironment(await directory(), at(url), credential, NEVER);
+    await remoteEnvironment(await directory(), { remote: at(url), credential }, NEVER);
   } catch (error) {
     if (error instanceof PolicyError) return `${error.policy} ${error.reason}: ${error.message}`;
     throw error;
@@ -37,7 +37,7 @@ async function problem(url: string, credential: GitCredential): Promise<string> 
 
 describe('remoteEnvironment', () => {
   test('takes nothing from the process and allows three transports', async () => {
-    await using environment = await remoteEnvironment(await directory(), at('https://h/x'), undefined, NEVER);
+    await using environment = await remoteEnvironment(await directory(), { remote: at('https://h/x') }, NEVER);
     const { env } = environment;
     expect(
       Object.keys(env)
@@ -67,12 +67,15 @@ describe('remoteEnvironment', () => {
 
   test('binds the header to the origin', async () => {
     const dir = await directory();
-    const basic = await remoteEnvironment(dir, at('https://h/x'), { username: 'u', password: 'p:w\n' }, NEVER);
+    const basic = await remoteEnvironment(
+      dir,
+      { remote: at('https://h/x'), credential: { username: 'u', password: 'p:w\n' } },
+      NEVER,
+    );
     expect(configOf(basic.env)['http.https://h:443/.extraHeader']).toBe(`Authorization: Basic ${btoa('u:p:w')}`);
     const bearer = await remoteEnvironment(
       dir,
-      at('http://h:81/x'),
-      { bearerToken: 'tok', password: 'ignored' },
+      { remote: at('http://h:81/x'), credential: { bearerToken: 'tok', password: 'ignored' } },
       NEVER,
     );
     expect(configOf(bearer.env)['http.http://h:81/.extraHeader']).toBe('Authorization: Bearer tok');
@@ -84,8 +87,7 @@ describe('remoteEnvironment', () => {
     const dir = await directory();
     const environment = await remoteEnvironment(
       dir,
-      at('ssh://git@h/x'),
-      { identity: KEY, knownHosts: 'h ssh-ed25519 AAAA' },
+      { remote: at('ssh://git@h/x'), credential: { identity: KEY, knownHosts: 'h ssh-ed25519 AAAA' } },
       NEVER,
     );
     const [call = ''] = await readdir(dir);
@@ -99,6 +101,20 @@ describe('remoteEnvironment', () => {
     );
     await environment[Symbol.asyncDispose]();
     expect(await readdir(dir)).toEqual([]);
+  });
+
+  test('names proxy and authorities where there are any', async () => {
+    const route = { url: 'http://p:1', host: 'p', port: 1, username: 'u', password: 'p w', from: 'secret' } as const;
+    const proxied = { remote: at('https://h/x'), proxy: route, caFile: '/ca.pem' };
+    const { env } = await remoteEnvironment(await directory(), proxied, NEVER);
+    expect(configOf(env)).toMatchObject({ 'http.proxy': 'http://u:p%20w@p:1', 'http.proxySSLCAInfo': '/ca.pem' });
+    expect(env.GIT_SSL_CAINFO).toBe('/ca.pem');
+    const caCert = '-----BEGIN CERTIFICATE-----';
+    await using own = await remoteEnvironment(await directory(), { ...proxied, credential: { caCert } }, NEVER);
+    expect(own.env.GIT_SSL_CAINFO).toMatch(/\/ca\.crt$/);
+    const plain = await remoteEnvironment(await directory(), { remote: at('http://h/x'), caFile: '/ca.pem' }, NEVER);
+    expect(plain.env).not.toHaveProperty('GIT_SSL_CAINFO');
+    expect(configOf(plain.env)).not.toHaveProperty('http.proxy');
   });
 
   test.each<[string, string, GitCredential, string]>([
@@ -143,6 +159,11 @@ test('credentialHash tells every value apart and leaves the hosts out', () => {
     { identity: 'a' },
     { knownHosts: 'a' },
     { caCert: 'a' },
+    { githubApp: { appID: 'a', privateKey: 'b' } },
+    { githubApp: { appID: 'a', privateKey: 'c' } },
+    { githubApp: { appID: 'a', privateKey: 'b', owner: 'd' } },
+    { githubApp: { appID: 'a', privateKey: 'b', installationID: 'd' } },
+    { githubApp: { appID: 'a', privateKey: 'b', baseURL: 'd' } },
   ];
   expect(new Set(variants.map(credentialHash)).size).toBe(variants.length);
   expect(credentialHash({})).toBe(credentialHash(undefined));
