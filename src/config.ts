@@ -2,9 +2,13 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
+import { messageOf } from './base/errors.ts';
+import { LOG_LEVELS } from './base/log.ts';
 import { holdSecret } from './base/redact.ts';
 import { buildSchema, enginesSchema } from './config.build.ts';
 import { gitSchema, holdProxySecrets, proxyFromEnvironment } from './config.git.ts';
+import { selectorLabels } from './kube/selector.ts';
+import { parseSettings } from './store/s3.settings.ts';
 
 /**
  * The only reader of process.env: command line, environment and file become one frozen Config.
@@ -38,8 +42,22 @@ const Settings = z.strictObject({
     .regex(/^[a-z0-9-]{1,63}$/)
     .optional(),
   operatorNamespace: text.default('skill-operator-system'),
-  /** Empty: all namespaces. */
-  watchNamespace: text.optional(),
+  /** Absent: all namespaces. */
+  watchNamespaces: z
+    .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be the names of namespaces'))
+    .min(1)
+    // Each costs two watches.
+    .max(32)
+    .optional(),
+  /** Label selector of the sources that this instance works on; absent: all. */
+  shardSelector: z
+    .string()
+    .max(1024)
+    .refine(
+      (given) => selectorLabels(given) !== undefined,
+      'must be a label selector such as "shard=a" or "shard in (a,b)"',
+    )
+    .optional(),
   /** runtime → template id or alias on that engine. */
   tier1: z
     .partialRecord(z.enum(['cubesandbox::python', 'cubesandbox::node', 'e2b::python', 'e2b::node']), text)
@@ -68,13 +86,24 @@ const Settings = z.strictObject({
   metricsAddress: listenAddress.default(':8080'),
   /** Empty: no webhooks. */
   webhookAddress: listenAddress.default(''),
-  logLevel: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  logLevel: z.enum(LOG_LEVELS).default('info'),
 });
 
 const SECONDS_PER_HOUR = 3_600;
 
+/** What the store's adapter would refuse is refused here: before a Lease is taken, and by name. */
+function checkStore(store: z.infer<typeof Settings>['store'], context: z.RefinementCtx): void {
+  try {
+    parseSettings(store);
+    if (store.caFile) readFileSync(store.caFile);
+  } catch (error) {
+    context.addIssue({ code: 'custom', path: ['store'], message: messageOf(error) });
+  }
+}
+
 /** A build that takes longer than the grace could lose its package to the sweep. */
-const Schema = Settings.superRefine(({ sweep, build }, context) => {
+const Schema = Settings.superRefine(({ store, sweep, build }, context) => {
+  checkStore(store, context);
   if (!build || !sweep.enabled) return;
   const longest = build.deadlines.pendingSeconds + build.deadlines.activeSeconds;
   if (sweep.graceHours * SECONDS_PER_HOUR > longest) return;
@@ -102,7 +131,8 @@ const SETTINGS: Record<string, [string, string, string]> = {
     'OPERATOR_NAMESPACE',
     'namespace of the operator (skill-operator-system)',
   ],
-  'watch-namespace': ['watchNamespace', 'WATCH_NAMESPACE', 'watch this namespace only; empty: all'],
+  'watch-namespaces': ['watchNamespaces', 'WATCH_NAMESPACES', 'watch these namespaces only, as a,b; empty: all'],
+  'shard-selector': ['shardSelector', 'SHARD_SELECTOR', 'work on the sources with these labels only, e.g. shard=a'],
   'mirror-dir': ['mirrorDir', 'MIRROR_DIR', 'directory for bare Git mirrors (an emptyDir)'],
   'mirror-disk-mib': ['mirrorDiskMiB', 'MIRROR_DISK_MIB', 'disk cap of all mirrors in MiB (10240)'],
   'source-workers': ['sourceWorkers', 'SOURCE_WORKERS', 'sources reconciled at once (4)'],
@@ -120,6 +150,8 @@ const SETTINGS: Record<string, [string, string, string]> = {
   ],
   'log-level': ['logLevel', 'LOG_LEVEL', 'trace, debug, info, warn, error or silent (info)'],
 };
+/** Settings whose text is a list with commas. */
+const LISTS: ReadonlySet<string> = new Set(['watchNamespaces']);
 /** Secrets come by environment only: argv is readable by every process of the node. */
 const SECRET_ENV: [string, string][] = [
   ['store.accessKey', 'STORE_ACCESS_KEY'],
@@ -154,6 +186,8 @@ function setPath(target: Record<string, unknown>, path: string, value: unknown):
   }
 }
 
+const listOf = (text: string): string[] => [...new Set(text.split(',').map((item) => item.trim()))].filter(Boolean);
+
 function freeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);
@@ -173,17 +207,26 @@ export function loadConfig(argv: string[], env: NodeJS.ProcessEnv = process.env)
   if (values.help) return { help: true };
   const file = (values as Record<string, string | undefined>).config;
   const raw = file ? readSettingsFile(file) : {};
+  overlay(raw, values as Record<string, string | undefined>, env);
+  return { config: parseConfig(raw) };
+}
+
+/** Puts environment and flags over the settings of the file. */
+function overlay(
+  raw: Record<string, unknown>,
+  flags: Record<string, string | undefined>,
+  env: NodeJS.ProcessEnv,
+): void {
   for (const [path, name] of SECRET_ENV) {
     const value = env[ENV_PREFIX + name];
     if (value) setPath(raw, path, value);
   }
   for (const [name, [path, variable]] of Object.entries(SETTINGS)) {
-    const value = (values as Record<string, string | undefined>)[name] ?? env[ENV_PREFIX + variable];
-    if (value !== undefined && value !== '') setPath(raw, path, value);
+    const value = flags[name] ?? env[ENV_PREFIX + variable];
+    if (value !== undefined && value !== '') setPath(raw, path, LISTS.has(path) ? listOf(value) : value);
     else if (value === '' && name.endsWith('-address')) setPath(raw, path, '');
   }
   raw.git = proxyFromEnvironment(raw.git, env);
-  return { config: parseConfig(raw) };
 }
 
 const unusable = (lines: string[]): Error =>

@@ -1,8 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
+import { systemClock } from './base/clock.ts';
 import { messageOf } from './base/errors.ts';
 import { createLogger } from './base/log.ts';
-import { loadConfig, usage } from './config.ts';
+import { type Config, loadConfig, usage } from './config.ts';
 import { runOperator } from './operator.ts';
+import { SettingsWatch } from './reload.ts';
 
 // A burst of new Skills leaves tens of MiB of garbage, which the engine would keep until the heap has doubled several times: peak memory
 // falls from 230 to 150 MiB (test/bench, cold 1000) for a tenth more CPU. Set here since NODE_OPTIONS does not accept it.
@@ -12,7 +14,7 @@ setFlagsFromString('--heap-growing-percent=50');
 async function main(): Promise<number> {
   let settings: ReturnType<typeof loadConfig>;
   try {
-    settings = loadConfig(process.argv.slice(2));
+    settings = read();
   } catch (error) {
     console.error(messageOfLines(error));
     return 2;
@@ -22,7 +24,8 @@ async function main(): Promise<number> {
     return 0;
   }
   const { config } = settings;
-  const log = createLogger(config.logLevel);
+  const control = createLogger(config.logLevel);
+  const { logger: log } = control;
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.once(name, () => {
@@ -30,6 +33,9 @@ async function main(): Promise<number> {
       stop.abort(new DOMException('the operator is stopping', 'AbortError'));
     });
   }
+  const changes = new SettingsWatch({ read: readAgain, started: config, log: control, clock: systemClock });
+  process.on('SIGHUP', () => changes.look());
+  void changes.run(stop.signal);
   process.on('unhandledRejection', (error) => {
     log.fatal({ err: error }, 'unhandled rejection');
     process.exit(1);
@@ -42,6 +48,14 @@ async function main(): Promise<number> {
     log.fatal({ err: error }, messageOf(error));
     return 1;
   }
+}
+
+const read = () => loadConfig(process.argv.slice(2));
+
+function readAgain(): Config {
+  const again = read();
+  if ('help' in again) throw new Error('the command line asks for help');
+  return again.config;
 }
 
 /** The settings error lists one line per setting, which the usual one-line form would join. */

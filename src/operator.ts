@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import packageJson from '../package.json' with { type: 'json' };
 import { buildSettings, enginesOf, gitAuthorities, registryOf } from './adapters.ts';
 import { systemClock as clock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
+import { LoopWatch } from './base/loop-watch.ts';
 import { createMetrics } from './base/metrics.ts';
 import { WorkerPool } from './base/pool.ts';
 import type { Config } from './config.ts';
@@ -14,7 +15,6 @@ import { Manager } from './controllers/manager.ts';
 import { loadKubeConfig } from './kube/connection.ts';
 import { LeaderElection } from './kube/leader.ts';
 import { KubeClient } from './kube/rest.ts';
-import type { Scope } from './kube/scope.ts';
 import { GitTreeSource } from './marketplace/tree-source.ts';
 import { serveProbes } from './probes.ts';
 import { keySpace } from './store/keys.ts';
@@ -23,12 +23,17 @@ import { S3ObjectStore } from './store/s3.ts';
 import { WebhookReceiver } from './webhook/receiver.ts';
 import { tasks } from './worker.ts';
 
-const LEASE = 'skill-operator';
 const MIB = 1024 * 1024;
 const HOUR_MS = 3_600_000;
 
 /** The worker module beside this one: a source file, or in a bundle the second bundle. */
 const WORKER = new URL(import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js', import.meta.url);
+
+/** The Lease of one shard: those that work on other sources do not compete for it. */
+function leaseName(shardSelector: string | undefined): string {
+  if (shardSelector === undefined) return 'skill-operator';
+  return `skill-operator-shard-${createHash('sha256').update(shardSelector).digest('hex').slice(0, 10)}`;
+}
 
 /** One process of the operator: adapters from the settings, probes, the lease, and the controllers while it leads. */
 class Operator {
@@ -37,6 +42,9 @@ class Operator {
   readonly #metrics = createMetrics();
   readonly #leader: LeaderElection | undefined;
   readonly #identity = `${hostname()}-${randomUUID().slice(0, 8)}`;
+  readonly #loop = new LoopWatch(clock);
+  /** The API server has answered once: address, certificate and account are right. */
+  #reached = false;
   #manager: Manager | undefined;
   #store: S3ObjectStore | undefined;
   #receiver: WebhookReceiver | undefined;
@@ -49,7 +57,7 @@ class Operator {
       // Of its own and without the fence: renewals must not queue behind the controllers' calls.
       api: this.#client('leader'),
       namespace: config.operatorNamespace,
-      name: LEASE,
+      name: leaseName(config.shardSelector),
       identity: this.#identity,
       clock,
       logger: log,
@@ -66,8 +74,8 @@ class Operator {
   async #probes(): Promise<AsyncDisposable | undefined> {
     if (!this.#config.metricsAddress) return undefined;
     const { port, close } = await serveProbes(this.#config.metricsAddress, {
-      alive: () => (this.#manager?.alive ?? true) && (this.#receiver?.alive ?? true),
-      ready: () => this.#receiver?.ready ?? true,
+      alive: () => this.#loop.alive && (this.#manager?.alive ?? true) && (this.#receiver?.alive ?? true),
+      ready: () => this.#reached && (this.#receiver?.ready ?? true),
       metrics: () => {
         this.#manager?.measure();
         if (this.#store) this.#metrics.storeRequests(this.#store.requests);
@@ -75,22 +83,25 @@ class Operator {
       },
     });
     this.#log.info({ port }, 'serving /metrics, /healthz and /readyz');
-    return { [Symbol.asyncDispose]: close };
+    this.#loop.start();
+    const stop = () => {
+      this.#loop.stop();
+      return close();
+    };
+    return { [Symbol.asyncDispose]: stop };
   }
 
   /** On every replica, with a client of its own: a flood must not queue before the controllers' calls. */
   async #receiveWebhooks(): Promise<AsyncDisposable | undefined> {
     const { webhookAddress: address } = this.#config;
     if (!address) return undefined;
-    const shared = { scope: this.#scope, clock, logger: this.#log, metrics: this.#metrics };
+    // Of every shard: the leader of the source's own sees what is written.
+    const scope = { namespaces: this.#config.watchNamespaces };
+    const shared = { scope, clock, logger: this.#log, metrics: this.#metrics };
     const receiver = new WebhookReceiver({ address, api: this.#client('webhook'), ...shared });
     this.#receiver = receiver;
     await receiver.start();
     return receiver;
-  }
-
-  get #scope(): Scope {
-    return this.#config.watchNamespace ? { namespace: this.#config.watchNamespace } : {};
   }
 
   #client(component: string, fence?: () => void): KubeClient {
@@ -99,7 +110,13 @@ class Operator {
       version: packageJson.version,
       component,
       clock,
-      observe: ({ verb, code }) => this.#metrics.kubeRequest(verb, String(code)),
+      observe: ({ verb, code }) => {
+        // 404: there is no Lease yet, and the account may look for one.
+        this.#reached ||= (code >= 200 && code < 300) || code === 404;
+        this.#metrics.kubeRequest(verb, String(code));
+      },
+      // Two resources per namespace and the Jobs, and as many again while a credential changes.
+      watches: Math.max(16, 4 * (this.#config.watchNamespaces?.length ?? 1) + 2),
       ...(fence ? { fence } : {}),
     });
   }
@@ -138,7 +155,7 @@ class Operator {
         trees,
         compute,
         settings: { tier1: config.tier1 },
-        scope: this.#scope,
+        scope: { namespaces: config.watchNamespaces, labelSelector: config.shardSelector },
         webhooks: config.webhookAddress !== '',
         workers: { source: config.sourceWorkers, skill: config.skillWorkers },
         identity: this.#identity,

@@ -17,9 +17,9 @@ async function answer(path: string | undefined, health: Health): Promise<Answer>
   const verdict = (good: boolean, otherwise: string) => ({ code: good ? 200 : 503, body: good ? 'ok\n' : otherwise });
   switch (path) {
     case '/healthz':
-      return verdict(health.alive(), 'the watch is silent\n');
+      return verdict(health.alive(), 'the event loop or a watch is stuck\n');
     case '/readyz':
-      return verdict(health.ready(), 'starting\n');
+      return verdict(health.ready(), 'the Kubernetes API has not answered yet\n');
     case '/metrics':
       return { code: 200, body: await health.metrics() };
     default:

@@ -6,13 +6,18 @@ import { type Enqueue, type KubeObject, keyOf } from '../kube/types.ts';
 import { type Names, nameFacts } from './skill/names.ts';
 
 /** True when the change is one that a pass has to look at; a status write is none. */
-export function isSignificant<T extends KubeObject>({ type, object, old }: Change<T>, annotations: string[]): boolean {
+export function isSignificant<T extends KubeObject>(
+  { type, object, old }: Change<T>,
+  annotations: readonly string[],
+  labels: readonly string[] = [],
+): boolean {
   if (type !== 'updated' || !old) return true;
   const [a, b] = [object.metadata, old.metadata];
   return (
     a.generation !== b.generation ||
     a.deletionTimestamp !== b.deletionTimestamp ||
-    annotations.some((name) => a.annotations?.[name] !== b.annotations?.[name])
+    annotations.some((name) => a.annotations?.[name] !== b.annotations?.[name]) ||
+    labels.some((name) => a.labels?.[name] !== b.labels?.[name])
   );
 }
 
@@ -29,12 +34,16 @@ function sourceKeyOf(skill: Skill): string | undefined {
   return owner && `${skill.metadata.namespace}/${owner.name}`;
 }
 
-/** A change of a MarketplaceSource: its own pass, unless only a status moved. */
-export function onSourceChange(change: Change<MarketplaceSource>, queues: Queues): void {
+/** A change of a MarketplaceSource: its own pass, unless only a status moved. `followed`: labels that its Skills carry too. */
+export function onSourceChange(
+  change: Change<MarketplaceSource>,
+  queues: Queues,
+  followed: readonly string[] = [],
+): void {
   // A pass has ended: the counts can be told for its whole set of Skills.
   if (change.object.status?.inventory !== change.old?.status?.inventory) queues.counts.add(change.key);
   const delivered = change.object.status?.lastWebhookAt !== change.old?.status?.lastWebhookAt;
-  if (!delivered && !isSignificant(change, [ANNOTATIONS.requestedAt, ANNOTATIONS.allowPrune])) return;
+  if (!delivered && !isSignificant(change, [ANNOTATIONS.requestedAt, ANNOTATIONS.allowPrune], followed)) return;
   queues.source.add(change.key, { priority: !change.initial });
   queues.counts.add(change.key);
 }

@@ -13,9 +13,9 @@ import { Controller, type ControllerOptions, type Outcome } from '../kube/contro
 import { EventRecorder } from '../kube/events.ts';
 import { Reflector } from '../kube/reflector.ts';
 import type { KubeClient } from '../kube/rest.ts';
-import type { Scope } from '../kube/scope.ts';
 import { Cache } from '../kube/store.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { Watch, type WatchScope } from '../kube/watch.ts';
 import type { TreeSource } from '../marketplace/port.ts';
 import type { Engine } from '../protocol/types.ts';
 import type { KeySpace } from '../store/keys.ts';
@@ -30,6 +30,7 @@ import { CredentialReader, ProxyReader } from './credentials.ts';
 import { Health } from './health.ts';
 import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
 import { CountsController } from './marketplacesource/counts.ts';
+import { type Shard, shardOf } from './marketplacesource/shard.ts';
 import { Pins } from './pins.ts';
 import { Remotes } from './remotes.ts';
 import { SkillController } from './skill/controller.ts';
@@ -53,7 +54,8 @@ export interface ManagerOptions {
   engines: Readonly<Partial<Record<Engine, SandboxEngine>>>;
   upkeep: { sweep: boolean; graceMs: number; intervalMs: number };
   settings: SkillSettings;
-  scope: Scope;
+  /** What is watched: these namespaces (absent: all), and of it what the selector leaves. */
+  scope: WatchScope;
   /** Whether this installation receives webhooks. */
   webhooks: boolean;
   workers: { source: number; skill: number };
@@ -75,17 +77,23 @@ export class Manager {
   readonly #byo: Byo | undefined;
   readonly #health = new Health();
   readonly #pins: Pins;
+  readonly #shard: Shard | undefined;
   readonly #upkeep: Upkeep;
-  readonly #watches: { source: Reflector<MarketplaceSource>; skill: Reflector<Skill> };
+  readonly #watches: { source: Watch<MarketplaceSource>; skill: Watch<Skill> };
   readonly #jobs: Reflector<KubeObject> | undefined;
   readonly #recorders: { source: EventRecorder; skill: EventRecorder; upkeep: EventRecorder };
   readonly #queues: { source: Controller; counts: Controller; skill: Controller };
 
   constructor(options: ManagerOptions) {
     this.#options = options;
-    this.#sources = new Cache({ clock: options.clock });
+    const { clock } = options;
+    const { labelSelector } = options.scope;
+    this.#shard = labelSelector === undefined ? undefined : shardOf(options.api, labelSelector);
+    const { namespaces } = options.scope;
+    this.#sources = new Cache({ clock, namespaces });
     this.#skills = new Cache({
-      clock: options.clock,
+      clock,
+      namespaces,
       indexes: {
         [BY_CONTROLLER]: ({ metadata }) =>
           metadata.ownerReferences?.flatMap((ref) => (ref.controller ? [ref.uid] : [])) ?? [],
@@ -102,13 +110,13 @@ export class Manager {
       upkeep: this.#recorder('upkeep'),
     };
     // A sweep that does not see all Skills would delete what the others name.
-    const sweep = options.upkeep.sweep && Object.keys(options.scope).length === 0;
+    const sweep = options.upkeep.sweep && !options.scope.namespaces && !options.scope.labelSelector;
     this.#pins = new Pins(sweep ? { remember: (thing) => thing.startsWith('packages/') } : {});
     this.#byo = options.byo && byoHands(options.byo, { ...options, skills: this.#skills, wake: this.#wake });
     const skill = this.#skillController();
     this.#watches = {
       source: this.#watch(MARKETPLACE_SOURCES, this.#sources, {
-        onChange: (change) => onSourceChange(change, this.#queues),
+        onChange: (change) => onSourceChange(change, this.#queues, this.#shard?.followed),
       }),
       skill: this.#watch(SKILLS, this.#skills, {
         trim: trimSkill,
@@ -184,9 +192,9 @@ export class Manager {
     resource: typeof SKILLS | typeof MARKETPLACE_SOURCES,
     cache: Cache<T>,
     hooks: Pick<ConstructorParameters<typeof Reflector<T>>[0], 'trim' | 'onChange'>,
-  ): Reflector<T> {
+  ): Watch<T> {
     const { api: client, scope, logger, clock } = this.#options;
-    return new Reflector<T>({ client, resource, scope, cache, logger, clock, ...hooks });
+    return new Watch<T>({ client, resource, cache, logger, clock, ...hooks }, scope);
   }
 
   readonly #wake = (key: string): void => this.#queues.skill.add(key);
@@ -240,6 +248,7 @@ export class Manager {
       webhooks,
       remotes: this.#remotes,
       events: this.#recorders.source,
+      shard: this.#shard,
     });
     const { reconcile, intervalOf } = source;
     const counts = new CountsController(shared);

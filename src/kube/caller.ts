@@ -23,9 +23,11 @@ export interface ObservedCall {
   seconds: number;
 }
 
-export interface KubeClientOptions extends Omit<ConnectionOptions, 'connections' | 'userAgent'> {
-  /** Open connections for calls, 16 by default; watches have a pool of the same size. */
+export interface KubeClientOptions extends Omit<ConnectionOptions, 'connections' | 'watches' | 'userAgent'> {
+  /** Open connections for calls, 16 by default. */
   connections?: number;
+  /** Streams that are open at once; 16 by default. */
+  watches?: number;
   version: string;
   /** Names the part of the program in the user agent: `skill-operator/<version> (<component>)`. */
   component: string;
@@ -70,7 +72,8 @@ export class Caller {
     this.#observe = options.observe;
     this.#fence = options.fence;
     const userAgent = `skill-operator/${options.version} (${options.component})`;
-    this.#connection = new Connection({ load: options.load, connections, userAgent, clock: this.#clock });
+    const watches = options.watches ?? connections;
+    this.#connection = new Connection({ load: options.load, connections, watches, userAgent, clock: this.#clock });
   }
 
   /** Namespace of the current context; inside a pod the pod's own. */

@@ -15,8 +15,10 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export interface ConnectionOptions {
   /** Reads the configuration anew; called at start and after a 401. */
   load: () => KubeConfig;
-  /** Upper bound of open connections for calls; watches have a pool of their own of the same size. */
+  /** Upper bound of open connections for calls. */
   connections: number;
+  /** The same for watches, each of which holds one. */
+  watches: number;
   userAgent: string;
   clock?: Clock;
 }
@@ -148,7 +150,7 @@ export class Connection {
       server: cluster.server.replace(/\/+$/, ''),
       headers: authHeaders(headers as Record<string, string>, auth, this.#options.userAgent),
       calls: kept?.calls ?? makeDispatcher(dispatcher, this.#options.connections),
-      watches: kept?.watches ?? makeDispatcher(dispatcher, this.#options.connections),
+      watches: kept?.watches ?? makeDispatcher(dispatcher, this.#options.watches),
       tls,
       readAt: this.#clock.monotonic(),
     };

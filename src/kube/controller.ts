@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { withLogFields } from '../base/context.ts';
 import { isAbort, messageOf, PolicyError } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
-import { KubeError, toPolicyError } from './errors.ts';
+import { isLeaseLost, KubeError, toPolicyError } from './errors.ts';
 import { WorkQueue } from './queue.ts';
 import type { Enqueue, Key, Reconcile, ReconcileResult } from './types.ts';
 
@@ -57,7 +59,7 @@ export class Controller implements Enqueue {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#queue = options.queue ?? new WorkQueue({ clock: this.#clock });
-    this.#logger = (options.logger ?? silentLogger).child({ controller: options.name });
+    this.#logger = options.logger ?? silentLogger;
     for (const { cache } of options.settles ?? []) cache.onSettled((waiter) => this.#unpark(waiter));
   }
 
@@ -72,7 +74,8 @@ export class Controller implements Enqueue {
 
   /** Works until `signal` aborts; reconciles under way are aborted too and waited for, at most the grace. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const workers = Array.from({ length: this.#options.workers }, () => this.#work(signal));
+    const begin = () => Array.from({ length: this.#options.workers }, () => this.#work(signal));
+    const workers = withLogFields({ controller: this.#options.name }, begin);
     const grace = Promise.withResolvers<void>();
     let cancel: () => void = () => undefined;
     const onAbort = () => {
@@ -92,7 +95,8 @@ export class Controller implements Enqueue {
       } catch {
         return;
       }
-      await this.#turn(key, signal);
+      const fields = { key, reconcileID: randomUUID() };
+      await withLogFields(fields, () => this.#turn(key, signal));
     }
   }
 
@@ -111,7 +115,7 @@ export class Controller implements Enqueue {
     const cancels = [
       this.#clock.after(timeoutMs, () => abort.abort(late())),
       this.#clock.after(timeoutMs + OBEY_MS, () => {
-        this.#logger.error({ key }, 'reconcile ignores its abort; its key stays locked and the worker goes on');
+        this.#logger.error('reconcile ignores its abort; its key stays locked and the worker goes on');
         released.resolve();
       }),
     ];
@@ -144,9 +148,10 @@ export class Controller implements Enqueue {
   }
 
   #failed(key: Key, error: unknown): Outcome {
-    const known = error instanceof PolicyError || error instanceof KubeError;
+    const lost = isLeaseLost(error);
+    const known = lost || error instanceof PolicyError || error instanceof KubeError;
     const policy = toPolicyError(error);
-    const log = { key, reason: policy.reason, policy: policy.policy };
+    const log = { reason: policy.reason, policy: policy.policy };
     const { retryAfterMs } = policy;
     switch (policy.policy) {
       case 'Stalled':
@@ -161,7 +166,8 @@ export class Controller implements Enqueue {
         return 'Waiting';
       case 'Retry': {
         const delayMs = Math.round(this.#queue.addFailed(key, retryAfterMs));
-        if (known) this.#logger.warn({ ...log, delayMs }, messageOf(policy));
+        // Every key meets a lost lease; the election says it once.
+        if (known) this.#logger[lost ? 'debug' : 'warn']({ ...log, delayMs }, messageOf(policy));
         else this.#logger.error({ ...log, delayMs, err: error }, 'reconcile failed by a defect');
         return known ? 'Retry' : 'panic';
       }
@@ -172,7 +178,7 @@ export class Controller implements Enqueue {
     try {
       return this.#options.intervalOf(key);
     } catch (error) {
-      this.#logger.error({ key, err: error }, 'intervalOf failed');
+      this.#logger.error({ err: error }, 'intervalOf failed');
       return WAITING_MS;
     }
   }

@@ -47,6 +47,10 @@ export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }
 
+/** True for a LeaseLost, and for what was made of one on its way up. */
+export const isLeaseLost = (error: unknown): boolean =>
+  error instanceof LeaseLost || (error instanceof Error && error.cause instanceof LeaseLost);
+
 /** True when the object does not exist; false when the server does not know the resource at all. */
 export const isNotFound = (error: unknown): boolean => error instanceof KubeError && error.reason === 'NotFound';
 

@@ -37,10 +37,10 @@ export class Expectations {
     if (open && reaches(resourceVersion, open.resourceVersion)) this.#settle(key, open);
   }
 
-  /** The whole stream is at `resourceVersion`: nothing older is still to come. */
-  advanced(resourceVersion: string): void {
+  /** The stream of the objects that `includes` names is at `resourceVersion`: nothing older is still to come. */
+  advanced(resourceVersion: string, includes: (key: string) => boolean): void {
     for (const [key, open] of this.#byKey) {
-      if (reaches(resourceVersion, open.resourceVersion)) this.#settle(key, open);
+      if (includes(key) && reaches(resourceVersion, open.resourceVersion)) this.#settle(key, open);
     }
   }
 

@@ -112,7 +112,7 @@ export class Reflector<T extends KubeObject> {
   async #list(state: ReflectorState, signal: AbortSignal): Promise<ReflectorState> {
     try {
       const { items, resourceVersion } = await this.#pages(signal);
-      for (const changes of this.#options.cache.replace(items, resourceVersion)) {
+      for (const changes of this.#options.cache.replace(items, resourceVersion, this.#scope.namespace)) {
         for (const change of changes) this.#emit(change);
         await setImmediate(undefined, { signal });
       }
@@ -172,7 +172,7 @@ export class Reflector<T extends KubeObject> {
 
   #take(event: WatchEvent<T>): void {
     const { cache } = this.#options;
-    if (event.type === 'BOOKMARK') cache.advance(event.object.metadata.resourceVersion ?? '');
+    if (event.type === 'BOOKMARK') cache.advance(event.object.metadata.resourceVersion ?? '', this.#scope.namespace);
     else if (event.type === 'DELETED') this.#emit(cache.remove(this.#enter(event.object)));
     else this.#emit(cache.put(this.#enter(event.object), 'stream'));
   }

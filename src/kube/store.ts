@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Expectations } from './expectations.ts';
-import { type Key, type KubeObject, keyOf, type Store } from './types.ts';
+import { type Key, type KubeObject, keyOf, type Store, splitKey } from './types.ts';
 import { compareVersions, reaches } from './versions.ts';
 
 /** What happened to an object in the cache. */
@@ -21,6 +21,8 @@ export interface CacheOptions<T extends KubeObject> {
   /** Deep-freezes objects, so that a controller that changes shared state fails loudly; for tests and development. */
   freeze?: boolean;
   clock?: Clock;
+  /** Namespaces, each filled by a reflector of its own; absent: one reflector fills it all. */
+  namespaces?: readonly string[] | undefined;
 }
 
 type Index<T extends KubeObject> = { values: (object: T) => readonly string[]; keys: Map<string, Set<Key>> };
@@ -39,10 +41,12 @@ export class Cache<T extends KubeObject> implements Store<T> {
   readonly #expectations = new Expectations((waiter) => {
     for (const listener of this.#settledListeners) listener(waiter);
   });
-  #position: string | undefined;
-  #synced = false;
+  /** How far the stream of each part has come: of each namespace, or of all under ''. */
+  readonly #positions = new Map<string, string>();
+  readonly #namespaces: readonly string[] | undefined;
 
   constructor(options: CacheOptions<T> = {}) {
+    this.#namespaces = options.namespaces;
     this.#freeze = options.freeze ?? false;
     this.#clock = options.clock ?? systemClock;
     const namespaceOf = (object: T) => [object.metadata.namespace ?? ''];
@@ -55,9 +59,9 @@ export class Cache<T extends KubeObject> implements Store<T> {
     return this.#objects.size;
   }
 
-  /** True once the first list is complete. */
+  /** True once the first list of every part is complete. */
   get synced(): boolean {
-    return this.#synced;
+    return (this.#namespaces ?? ['']).every((part) => this.#positions.has(part));
   }
 
   get(key: Key): T | undefined {
@@ -76,6 +80,11 @@ export class Cache<T extends KubeObject> implements Store<T> {
     return keys ? Array.from(keys, (key) => this.#objects.get(key) as T) : [];
   }
 
+  /** How many objects `byIndex` would give. */
+  count(index: string, value: string): number {
+    return this.#indexes.get(index)?.keys.get(value)?.size ?? 0;
+  }
+
   /**
    * Takes an object from the watch or a live read; undefined when the cache has that version or a later one.
    * Only the stream moves the cache's position.
@@ -85,10 +94,11 @@ export class Cache<T extends KubeObject> implements Store<T> {
     const version = object.metadata.resourceVersion ?? '';
     const old = this.#objects.get(key);
     // A live read that the stream has overtaken is stale: the object may be deleted since.
-    const overtaken = from === 'live' && reaches(this.#position, version);
+    const part = this.#partOf(object.metadata.namespace);
+    const overtaken = from === 'live' && reaches(this.#positions.get(part), version);
     const newer = !overtaken && (!old || !reaches(old.metadata.resourceVersion, version));
     if (newer) this.#set(key, object, old);
-    if (from === 'stream') this.#position = version;
+    if (from === 'stream') this.#positions.set(part, version);
     this.#expectations.seen(key, version);
     if (!newer) return undefined;
     return { type: old ? 'updated' : 'added', key, object, initial: false, ...(old ? { old } : {}) };
@@ -99,7 +109,7 @@ export class Cache<T extends KubeObject> implements Store<T> {
     const key = keyOf(object);
     const version = object.metadata.resourceVersion ?? '';
     const old = this.#objects.get(key);
-    this.#position = version;
+    this.#positions.set(this.#partOf(object.metadata.namespace), version);
     const change = old && this.#drop(key, old);
     this.#expectations.seen(key, version);
     return change;
@@ -114,12 +124,14 @@ export class Cache<T extends KubeObject> implements Store<T> {
   }
 
   /**
-   * Replaces everything by a complete list taken at `resourceVersion`, in slices between which the caller may let other work
-   * run; yields the differences, deletions last. At no moment is an object missing that both the old state and the list have.
+   * Replaces everything (of `namespace`, where each has its own stream) by a complete list taken at `resourceVersion`, in slices
+   * between which the caller may let other work run; yields the differences, deletions last. At no moment is an object missing that
+   * both the old state and the list have.
    */
-  *replace(objects: readonly T[], resourceVersion: string): Generator<Change<T>[]> {
+  *replace(objects: readonly T[], resourceVersion: string, namespace?: string): Generator<Change<T>[]> {
     const listed = new Set<Key>();
-    const initial = !this.#synced;
+    const part = this.#partOf(namespace);
+    const initial = !this.#positions.has(part);
     let changes: Change<T>[] = [];
     for (const object of objects) {
       const key = keyOf(object);
@@ -132,16 +144,20 @@ export class Cache<T extends KubeObject> implements Store<T> {
       yield changes;
       changes = [];
     }
-    changes = changes.concat(this.#dropUnlisted(listed, resourceVersion));
-    this.#synced = true;
-    this.advance(resourceVersion);
+    changes = changes.concat(this.#dropUnlisted(listed, resourceVersion, part));
+    this.advance(resourceVersion, namespace);
     yield changes;
   }
 
-  /** A bookmark or a list: the cache shows everything up to `resourceVersion`. */
-  advance(resourceVersion: string): void {
-    this.#position = resourceVersion;
-    this.#expectations.advanced(resourceVersion);
+  /** A bookmark or a list: the cache shows everything (of `namespace`) up to `resourceVersion`. */
+  advance(resourceVersion: string, namespace?: string): void {
+    const part = this.#partOf(namespace);
+    this.#positions.set(part, resourceVersion);
+    this.#expectations.advanced(resourceVersion, (key) => this.#partOf(splitKey(key).namespace) === part);
+  }
+
+  #partOf(namespace: string | undefined): string {
+    return this.#namespaces ? (namespace ?? '') : '';
   }
 
   /**
@@ -151,7 +167,8 @@ export class Cache<T extends KubeObject> implements Store<T> {
   expect(key: Key, resourceVersion: string | undefined, waiter: Key = key): void {
     if (!resourceVersion || reaches(this.#objects.get(key)?.metadata.resourceVersion, resourceVersion)) return;
     // The stream is in order: being past the write means having shown it, even of an object deleted since.
-    if (this.#position !== undefined && (compareVersions(this.#position, resourceVersion) ?? -1) >= 0) return;
+    const position = this.#positions.get(this.#partOf(splitKey(key).namespace));
+    if (position !== undefined && (compareVersions(position, resourceVersion) ?? -1) >= 0) return;
     this.#expectations.expect(key, resourceVersion, waiter, this.#clock.monotonic());
   }
 
@@ -183,10 +200,10 @@ export class Cache<T extends KubeObject> implements Store<T> {
     }
   }
 
-  #dropUnlisted(listed: ReadonlySet<Key>, resourceVersion: string): Change<T>[] {
+  #dropUnlisted(listed: ReadonlySet<Key>, resourceVersion: string, part: string): Change<T>[] {
     const gone: Change<T>[] = [];
     for (const [key, old] of this.#objects) {
-      if (listed.has(key)) continue;
+      if (listed.has(key) || this.#partOf(old.metadata.namespace) !== part) continue;
       // What a live read brought in after the list was taken stays.
       const later = (compareVersions(old.metadata.resourceVersion ?? '', resourceVersion) ?? 0) > 0;
       if (!later) gone.push(this.#drop(key, old));

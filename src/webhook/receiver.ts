@@ -8,11 +8,10 @@ import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { hasCode } from '../kube/errors.ts';
-import { Reflector } from '../kube/reflector.ts';
 import type { KubeClient } from '../kube/rest.ts';
-import type { Scope } from '../kube/scope.ts';
 import { Cache } from '../kube/store.ts';
 import { type Key, splitKey } from '../kube/types.ts';
+import { Watch, type WatchScope } from '../kube/watch.ts';
 import { type Check, checkOf, decoy } from './check.ts';
 import { type Claim, claimOf } from './claim.ts';
 import { Coalescer } from './coalescer.ts';
@@ -24,7 +23,7 @@ export interface ReceiverOptions {
   /** `host:port` or `:port`. */
   address: string;
   api: KubeClient;
-  scope: Scope;
+  scope: WatchScope;
   clock: Clock;
   logger: Logger;
   metrics: Pick<Metrics, 'webhookDelivery'>;
@@ -66,7 +65,7 @@ const trim = ({ metadata, spec }: MarketplaceSource): MarketplaceSource => {
 export class WebhookReceiver implements Handler, AsyncDisposable {
   readonly #options: ReceiverOptions;
   readonly #sources: Cache<MarketplaceSource>;
-  readonly #reflector: Reflector<MarketplaceSource>;
+  readonly #watch: Watch<MarketplaceSource>;
   readonly #tokens: TokenReader;
   readonly #coalescer: Coalescer;
   readonly #opened = new WeakMap<IncomingMessage, Opened>();
@@ -78,9 +77,9 @@ export class WebhookReceiver implements Handler, AsyncDisposable {
   constructor(options: ReceiverOptions) {
     const { api, clock, scope, logger } = options;
     this.#options = options;
-    this.#sources = new Cache({ clock });
-    const watch = { client: api, resource: MARKETPLACE_SOURCES, scope, cache: this.#sources, clock };
-    this.#reflector = new Reflector({ ...watch, trim, logger, onChange: () => undefined });
+    this.#sources = new Cache({ clock, namespaces: scope.namespaces });
+    const watch = { client: api, resource: MARKETPLACE_SOURCES, cache: this.#sources, clock };
+    this.#watch = new Watch({ ...watch, trim, logger, onChange: () => undefined }, scope);
     this.#tokens = new TokenReader(api, clock);
     this.#coalescer = new Coalescer({
       clock,
@@ -102,13 +101,13 @@ export class WebhookReceiver implements Handler, AsyncDisposable {
 
   /** False when the watch has been silent for too long; for the liveness probe. */
   get alive(): boolean {
-    return this.#reflector.alive;
+    return this.#watch.alive;
   }
 
   /** Resolves once it listens; rejects where it cannot. */
   async start(): Promise<void> {
     const port = await this.#server.listen(this.#options.address);
-    this.#watching = this.#reflector.run(this.#stop.signal);
+    this.#watching = this.#watch.run(this.#stop.signal);
     this.#options.logger.info({ port }, 'receiving webhooks');
   }
 

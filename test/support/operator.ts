@@ -88,7 +88,7 @@ export class Operator implements AsyncDisposable {
       ...['--store-endpoint', s3.endpoint, '--store-region', s3.region, '--store-bucket', this.bucket],
       ...['--operator-namespace', this.account.namespace, '--mirror-dir', this.#mirrorDir],
       ...['--metrics-address', '127.0.0.1:0'],
-      ...(watchAll ? [] : ['--watch-namespace', this.namespace]),
+      ...(watchAll ? [] : ['--watch-namespaces', this.namespace]),
     ];
     return {
       args: [main, ...flags, ...(this.#options.args ?? []), ...(over.args ?? [])],

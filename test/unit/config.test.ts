@@ -105,6 +105,8 @@ describe('loadConfig', () => {
     ['--metrics-address=[::1]:80', { metricsAddress: '[::1]:80' }],
     ['--compute-workers=0', { computeWorkers: 0 }],
     ['--installation=prod-1', { installation: 'prod-1' }],
+    ['--watch-namespaces=team, market,team', { watchNamespaces: ['team', 'market'] }],
+    ['--shard-selector=shard in (a,b),!old', { shardSelector: 'shard in (a,b),!old' }],
     ['--sweep=false', { sweep: { enabled: false, graceHours: 24 } }],
     ['--sweep-grace-hours=0.5', { sweep: { enabled: true, graceHours: 0.5, intervalHours: 6 } }],
   ])('takes %s', (argument, expected) => {
@@ -219,7 +221,22 @@ describe('what is refused', () => {
   });
 
   it('takes an empty namespace to watch for all of them', () => {
-    expect(load(['--watch-namespace='])).not.toHaveProperty('watchNamespace');
+    expect(load(['--watch-namespaces='])).not.toHaveProperty('watchNamespaces');
+  });
+
+  it.each<[string, Record<string, string>, RegExp]>([
+    [
+      'an endpoint with a path',
+      { STORE_ENDPOINT: 'http://s3:9000/minio' },
+      /store: the store endpoint must be a plain/,
+    ],
+    ['no name of a bucket', { STORE_BUCKET: 'No!' }, /store: "No!" is no bucket name/],
+    ['an authority that is not there', { STORE_CA_FILE: '/nonexistent/ca.crt' }, /store: ENOENT.*ca\.crt/],
+    ['no names of namespaces', { WATCH_NAMESPACES: 'team,No!' }, /watchNamespaces\.1: must be the names of namespaces/],
+    ['no selector', { SHARD_SELECTOR: 'shard in a' }, /shardSelector: must be a label selector/],
+  ])('before a Lease is taken: %s', (_, settings, expected) => {
+    const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`SKILL_OPERATOR_${name}`, value]));
+    expect(failure(() => load([], env))).toMatch(expected);
   });
 
   it('does not repeat a line of the file, where the S3 key may stand', () => {
@@ -264,7 +281,8 @@ it('--help lists every setting with its variable', () => {
       --store-ca-file          PEM file with the CA of the S3 server  [SKILL_OPERATOR_STORE_CA_FILE]
       --installation           installation id; empty: kept in a ConfigMap  [SKILL_OPERATOR_INSTALLATION]
       --operator-namespace     namespace of the operator (skill-operator-system)  [SKILL_OPERATOR_OPERATOR_NAMESPACE]
-      --watch-namespace        watch this namespace only; empty: all  [SKILL_OPERATOR_WATCH_NAMESPACE]
+      --watch-namespaces       watch these namespaces only, as a,b; empty: all  [SKILL_OPERATOR_WATCH_NAMESPACES]
+      --shard-selector         work on the sources with these labels only, e.g. shard=a  [SKILL_OPERATOR_SHARD_SELECTOR]
       --mirror-dir             directory for bare Git mirrors (an emptyDir)  [SKILL_OPERATOR_MIRROR_DIR]
       --mirror-disk-mib        disk cap of all mirrors in MiB (10240)  [SKILL_OPERATOR_MIRROR_DISK_MIB]
       --source-workers         sources reconciled at once (4)  [SKILL_OPERATOR_SOURCE_WORKERS]

@@ -26,9 +26,9 @@ const get = async (url: string) => {
 describe('serveProbes', () => {
   it.each([
     ['/healthz', {}, '200 ok'],
-    ['/healthz', { alive: () => false }, '503 the watch is silent'],
+    ['/healthz', { alive: () => false }, '503 the event loop or a watch is stuck'],
     ['/readyz', {}, '200 ok'],
-    ['/readyz', { ready: () => false }, '503 starting'],
+    ['/readyz', { ready: () => false }, '503 the Kubernetes API has not answered yet'],
     ['/readyz?verbose', {}, '200 ok'],
     ['/metrics', {}, '200 up 1'],
     ['/metrics', { metrics: () => Promise.reject(new Error('no')) }, '500 cannot be rendered'],

@@ -21,6 +21,7 @@ import { inNameOrder, SkillApplier } from './apply.ts';
 import { transitions } from './events.ts';
 import { liveInventory, observedSpecOf, type Plan, planSkills } from './plan.ts';
 import { blockedMessage, capProblems } from './problems.ts';
+import type { Shard } from './shard.ts';
 import { webhookProblem, withWebhook } from './webhook.ts';
 
 /** What the controller works with. */
@@ -34,6 +35,8 @@ export interface SourceDeps {
   /** Whether this installation receives webhooks. */
   webhooks: boolean;
   events: { record(regarding: KubeObject, input: EventInput): void };
+  /** Where sources are divided among instances; absent: this one sees them all. */
+  shard?: Shard | undefined;
   clock: Clock;
   random?: () => number;
 }
@@ -98,8 +101,7 @@ export class SourceController {
       this.#deps.remotes.forget('source', key);
       return {};
     }
-    const children = this.#deps.skills.byIndex(BY_CONTROLLER, source.metadata.uid ?? '');
-    const pass: Pass = { source, children };
+    const pass: Pass = { source, children: this.#deps.skills.byIndex(BY_CONTROLLER, source.metadata.uid ?? '') };
     if (source.spec.suspend) {
       await this.#finish(pass, { kind: 'Done' }, signal);
       return {};
@@ -118,7 +120,8 @@ export class SourceController {
   };
 
   async #run(pass: Pass, signal: AbortSignal): Promise<void> {
-    const { source, children } = pass;
+    const { source } = pass;
+    const { shard } = this.#deps;
     const unsupported = notSupportedYet(source.spec);
     if (unsupported) {
       throw stalled(
@@ -129,9 +132,13 @@ export class SourceController {
     pass.webhook = await webhookProblem(source, this.#deps, signal);
     const { remote, root } = await this.#deps.remotes.ofSource(source, true, signal);
     const resolved = await this.#deps.trees.resolve(remote, source.spec.ref ?? {}, signal);
-    pass.observedSpec = observedSpecOf(source);
+    pass.observedSpec = observedSpecOf(source, shard?.followed);
+    // Skills that carry the labels of another shard still are in no cache here.
+    if (shard && source.status?.observedSpec !== pass.observedSpec)
+      pass.children = await shard.children(source, signal);
+    const { children } = pass;
     const allowed = isAllowed(source, resolved);
-    if (await isUnchanged(pass, resolved, allowed, signal)) {
+    if (await isUnchanged(pass, resolved, allowed, shard?.followed, signal)) {
       pass.fetched = resolved.revision;
       pass.applied = children.filter((child) => !child.metadata.deletionTimestamp).length;
       pass.blocked = conditionOf(source, 'PruneBlocked')?.message;
@@ -152,7 +159,8 @@ export class SourceController {
     signal: AbortSignal,
   ): Promise<void> {
     const { source, children } = pass;
-    const input = { source, children, found: found.skills, commit: resolved.commit, pruneAllowed: allowed };
+    const { followed = [] } = this.#deps.shard ?? {};
+    const input = { source, children, found: found.skills, commit: resolved.commit, pruneAllowed: allowed, followed };
     const plan = await inSlices(planSkills(input), signal);
     const clashes = await this.#write(source, plan, signal);
     const known = new Set(children.map((child) => child.spec.path));
@@ -228,14 +236,20 @@ function isAllowed(source: MarketplaceSource, resolved: Resolved): boolean {
 }
 
 /** Nothing to do: same revision, same spec, and every Skill as the last pass left it. */
-async function isUnchanged(pass: Pass, resolved: Resolved, allowed: boolean, signal: AbortSignal): Promise<boolean> {
+async function isUnchanged(
+  pass: Pass,
+  resolved: Resolved,
+  allowed: boolean,
+  followed: readonly string[] | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { source, children, observedSpec } = pass;
   const { status } = source;
   if (allowed && conditionOf(source, 'PruneBlocked')) return false;
   return (
     status?.revision === resolved.revision &&
     status.observedSpec === observedSpec &&
-    status.inventory === (await inSlices(liveInventory(source, children), signal))
+    status.inventory === (await inSlices(liveInventory(source, children, followed), signal))
   );
 }
 

@@ -12,10 +12,17 @@ export interface OwnedFields {
   handover?: string | undefined;
 }
 
+/** The labels of the source that its Skills carry too, so that the selector of a shard finds both. */
+export const followedLabels = ({ metadata }: MarketplaceSource, followed: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    followed.flatMap((key) => (metadata.labels?.[key] === undefined ? [] : [[key, metadata.labels[key]]])),
+  );
+
 /** Labels of every Skill of the source but the plugin's. */
-export function baseLabels(source: MarketplaceSource): Record<string, string> {
+export function baseLabels(source: MarketplaceSource, followed: readonly string[]): Record<string, string> {
   return {
     ...source.spec.skillTemplate?.labels,
+    ...followedLabels(source, followed),
     [LABELS.source]: labelValue(source.metadata.name),
     [LABELS.sourceUID]: source.metadata.uid ?? '',
     [LABELS.managedBy]: MANAGED_BY,
@@ -34,13 +41,15 @@ export class Ownership {
   /** Changes with whatever the source puts into all its Skills alike. */
   readonly #alike: string;
 
-  constructor(source: MarketplaceSource) {
+  /** @param followed Labels of the source that its Skills carry too. */
+  constructor(source: MarketplaceSource, followed: readonly string[] = []) {
     const template = source.spec.skillTemplate;
-    this.#labels = [...Object.keys(baseLabels(source)), LABELS.plugin].sort();
+    const labels = baseLabels(source, followed);
+    this.#labels = [...Object.keys(labels), LABELS.plugin].sort();
     // suspend is never the controller's.
     this.#foreign = ['suspend', ...TEMPLATE_FIELDS.filter((field) => template?.[field] === undefined)];
     this.id = hashOf({ labels: this.#labels, foreign: this.#foreign }).slice(0, 8);
-    this.#alike = hashOf({ name: source.metadata.name, labels: baseLabels(source), template });
+    this.#alike = hashOf({ name: source.metadata.name, labels, template });
   }
 
   /** What the source owns of a Skill in the cache. */

@@ -6,7 +6,7 @@ import type { Skill } from '../../api/skill.ts';
 import { paced, type Steps } from '../../base/slices.ts';
 import type { DiscoveredSkill } from '../../marketplace/discover.ts';
 import { hashOf } from '../hash.ts';
-import { baseLabels, type OwnedFields, Ownership } from './owned.ts';
+import { baseLabels, followedLabels, type OwnedFields, Ownership } from './owned.ts';
 
 /** A generated Skill as the source controller wants it. */
 export interface DesiredSkill extends OwnedFields {
@@ -32,8 +32,12 @@ const inventoryOf = (entries: Iterable<readonly [string, string]>): string =>
   hashOf([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** Inventory of the live Skills as the cache shows them; equal to status.inventory when nobody changed a thing. */
-export function* liveInventory(source: MarketplaceSource, children: Skill[]): Steps<string> {
-  const ownership = new Ownership(source);
+export function* liveInventory(
+  source: MarketplaceSource,
+  children: Skill[],
+  followed: readonly string[] = [],
+): Steps<string> {
+  const ownership = new Ownership(source, followed);
   const entries: [string, string][] = [];
   yield* paced(children, (child) => {
     if (!child.metadata.deletionTimestamp) entries.push([child.metadata.name, ownership.fingerprint(child)]);
@@ -42,9 +46,10 @@ export function* liveInventory(source: MarketplaceSource, children: Skill[]): St
 }
 
 /** Hash of the parts of the spec that decide what a pass does, and of the pass's own rules; behind the dot which fields it owns. */
-export function observedSpecOf(source: MarketplaceSource): string {
+export function observedSpecOf(source: MarketplaceSource, followed: readonly string[] = []): string {
   const { interval, timeout, suspend, ...rest } = source.spec;
-  return `${hashOf({ rest, rules: 1 })}.${new Ownership(source).id}`;
+  const labels = followed.length > 0 ? { labels: followedLabels(source, followed) } : {};
+  return `${hashOf({ rest, rules: 1, ...labels })}.${new Ownership(source, followed).id}`;
 }
 
 /** The last whole pass owned other fields of the Skills than this one. */
@@ -83,6 +88,8 @@ interface PlanInput {
   commit: string;
   /** The annotation allow-prune names this revision. */
   pruneAllowed: boolean;
+  /** Labels of the source that its Skills carry too; none without shards. */
+  followed?: readonly string[];
 }
 
 interface Vanished {
@@ -127,7 +134,7 @@ const isBlocked = (source: MarketplaceSource): boolean =>
 /** The Skills that the commit asks for, by object name. A directory without SKILL.md only keeps a Skill that exists. */
 function* wantedSkills(input: PlanInput, live: Map<string, Skill>): Steps<Map<string, DesiredSkill>> {
   const wanted = new Map<string, DesiredSkill>();
-  const base = baseLabels(input.source);
+  const base = baseLabels(input.source, input.followed ?? []);
   yield* paced(input.found, (item) => {
     const name = skillObjectName(input.source.metadata.name, item.plugin, item.skill);
     const now = live.get(name);
@@ -142,7 +149,7 @@ export function* planSkills(input: PlanInput): Steps<Plan> {
   const live = new Map(
     input.children.filter((child) => !child.metadata.deletionTimestamp).map((child) => [child.metadata.name, child]),
   );
-  const ownership = new Ownership(source);
+  const ownership = new Ownership(source, input.followed);
   const wanted = yield* wantedSkills(input, live);
   const vanished = [...live.values()].filter((child) => !wanted.has(child.metadata.name));
   const { handovers, settled, gone } = sortVanished(vanished, wanted, live);

@@ -50,7 +50,15 @@ describe('the objects of a variant', () => {
   test.each<[VariantName, string[]]>([
     ['two replicas', ['PodDisruptionBudget skill-operator-system/skill-operator']],
     ['builds', builds],
-    ['one namespace', [...builds, 'Role market/skill-operator-watch', 'RoleBinding market/skill-operator-watch']],
+    [
+      'two namespaces',
+      [
+        ...builds,
+        ...['market', 'team'].flatMap((namespace) =>
+          ['Role', 'RoleBinding'].map((kind) => `${kind} ${namespace}/skill-operator-watch`),
+        ),
+      ],
+    ],
     [
       'monitoring',
       [

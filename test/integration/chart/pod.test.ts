@@ -22,7 +22,7 @@ describe('the controller', () => {
       {
         "args": [
           "dist/main.js",
-          "--config=/etc/skill-operator/config.yaml",
+          "--config=/etc/skill-operator/settings/config.yaml",
         ],
         "env": [
           {
@@ -89,7 +89,10 @@ describe('the controller', () => {
       one(await rendered.values(values), 'Deployment').spec.template.metadata.annotations['checksum/config'] as string;
     const before = await sum(MINIMAL);
     expect(await sum({ ...MINIMAL, replicas: 2 })).toBe(before);
-    expect(await sum({ ...MINIMAL, config: { ...(MINIMAL.config as object), logLevel: 'debug' } })).not.toBe(before);
+    const sumWith = (setting: object) => sum({ ...MINIMAL, config: { ...(MINIMAL.config as object), ...setting } });
+    expect(await sumWith({ skillWorkers: 5 })).not.toBe(before);
+    // The operator takes that over by itself.
+    expect(await sumWith({ logLevel: 'debug' })).toBe(before);
   });
   test('has no version in a selector, which nobody could change later', async () => {
     for (const object of await variant('everything')) {

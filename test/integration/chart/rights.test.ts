@@ -21,16 +21,19 @@ describe('rights', () => {
   ])('%s %s has the rules of rbac/%s and no other', async (kind, name, file) => {
     expect(one(await variant('builds'), kind, name).rules).toEqual(ruleFile(file).rules);
   });
-  test('are those of one namespace, and of the Secrets that the settings name, where one is watched', async () => {
-    const objects = await variant('one namespace');
+  test('are those of single namespaces, and of the Secrets that the settings name, where those are watched', async () => {
+    const objects = await variant('two namespaces');
     const own = objects.filter(
       ({ kind, metadata }) => kind === 'ClusterRole' && !/-(editor|viewer)$/.test(metadata.name),
     );
     expect(own).toEqual([]);
-    expect(one(objects, 'Role', 'skill-operator-watch')).toMatchObject({
-      metadata: { namespace: 'market' },
-      rules: ruleFile('clusterrole.yaml').rules,
-    });
+    const watching = objects.filter(
+      ({ kind, metadata }) => kind === 'Role' && metadata.name === 'skill-operator-watch',
+    );
+    expect(watching.map(({ metadata, rules }) => [metadata.namespace, rules])).toEqual([
+      ['market', ruleFile('clusterrole.yaml').rules],
+      ['team', ruleFile('clusterrole.yaml').rules],
+    ]);
     expect(one(objects, 'Role', 'skill-operator').rules).toContainEqual({
       apiGroups: [''],
       resources: ['secrets'],

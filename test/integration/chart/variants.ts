@@ -27,7 +27,7 @@ export const VARIANTS = {
   minimal: MINIMAL,
   'two replicas': { ...MINIMAL, replicas: 2 },
   builds: { ...MINIMAL, config: BUILDS },
-  'one namespace': { ...MINIMAL, config: { ...BUILDS, watchNamespace: 'market' } },
+  'two namespaces': { ...MINIMAL, config: { ...BUILDS, watchNamespaces: ['market', 'team'] } },
   monitoring: {
     ...MINIMAL,
     metrics: {

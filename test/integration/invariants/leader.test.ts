@@ -53,6 +53,35 @@ test('a leader that slept through its lease ends without a word, and the other o
   await waitCounts(second, source, 150);
 });
 
+test('SIGTERM in the middle of the work: the lease is given away, and the other one finishes without doing anything twice', {
+  timeout: 120_000,
+}, async () => {
+  await using first = await startOperator(info);
+  const { account, namespace, bucket, k8s } = first;
+  await using second = await startOperator(info, { account, namespace, bucket, until: 'started' });
+  const repository = await newRepository(first);
+  await repository.commit(marketplace(manySkills('s', 150)));
+  const source = await applySource(second, 'team', repository);
+  await eventually(async () => (await listSkills(second)).length > 10, { what: 'the first Skills', intervalMs: 5 });
+  const { identity } = await first.waitForLog('leading');
+  // Ends with 0, which only a leader does that got its work to stop in time.
+  await first.stop();
+  const [lease] = await k8s.list({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    namespace: account.namespace,
+  });
+  // Given away or taken over by now: nobody had to wait for it to run out.
+  expect(lease?.spec?.holderIdentity ?? '').not.toBe(identity);
+  await waitCounts(second, source, 150);
+  const metrics = await second.metrics();
+  expect(metrics.value('controller_runtime_reconcile_total', { result: 'panic' })).toBe(0);
+  const mark = await waitQuiet(second);
+  await requestPass(second.k8s, source);
+  await waitQuiet(second);
+  expect(ownWrites(second, mark).map(({ resource }) => resource)).toEqual(['marketplacesources/status']);
+});
+
 test('a standby writes nothing', async () => {
   await using first = await startOperator(info);
   const { account, namespace, bucket } = first;

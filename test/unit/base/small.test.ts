@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { rfc3339, systemClock } from '../../../src/base/clock.ts';
 import { DeadlineExceeded, withDeadline } from '../../../src/base/deadline.ts';
 import { isAbort, messageOf, PolicyError, retry, stalled, waiting } from '../../../src/base/errors.ts';
-import { createLogger } from '../../../src/base/log.ts';
+import { createLogger, type Logger, type LogLevel } from '../../../src/base/log.ts';
 import { createMetrics } from '../../../src/base/metrics.ts';
 import { REASONS } from '../../../src/base/reasons.ts';
 import { holdSecret } from '../../../src/base/redact.ts';
@@ -121,9 +121,9 @@ it('rfc3339 has whole seconds in UTC', () => {
 });
 
 describe('the log', () => {
-  function logged(write: (log: ReturnType<typeof createLogger>) => void, level = 'info'): string[] {
+  function logged(write: (log: Logger) => void, level: LogLevel = 'info'): string[] {
     const lines: string[] = [];
-    write(createLogger(level, { write: (line) => lines.push(line) }));
+    write(createLogger(level, { write: (line) => lines.push(line) }).logger);
     return lines;
   }
 

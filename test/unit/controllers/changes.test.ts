@@ -61,6 +61,12 @@ describe('isSignificant', () => {
     expect(isSignificant(change('updated', object, base), annotations)).toBe(expected);
   });
 
+  it('when a label moved that decides where it belongs', () => {
+    const object = { ...base, metadata: { ...base.metadata, labels: { shard: 'b' } } };
+    expect(isSignificant(change('updated', object, base), [], ['shard'])).toBe(true);
+    expect(isSignificant(change('updated', object, base), [], ['other'])).toBe(false);
+  });
+
   it('always when it is new or gone', () => {
     expect([isSignificant(change('added', base), []), isSignificant(change('deleted', base), [])]).toEqual([
       true,

@@ -3,8 +3,13 @@ import { ANNOTATIONS, LABELS } from '../../../src/api/labels.ts';
 import type { MarketplaceSource } from '../../../src/api/marketplacesource.ts';
 import type { Skill } from '../../../src/api/skill.ts';
 import { atOnce } from '../../../src/base/slices.ts';
-import { isControlledBy, liveInventory, observedSpecOf } from '../../../src/controllers/marketplacesource/plan.ts';
-import { directory, source } from './objects.ts';
+import {
+  isControlledBy,
+  liveInventory,
+  observedSpecOf,
+  planSkills,
+} from '../../../src/controllers/marketplacesource/plan.ts';
+import { applied, directory, source } from './objects.ts';
 import { C1, C2, carriedOut, names, of, plan, removed, serving, standing } from './passes.ts';
 
 describe('planSkills', () => {
@@ -259,6 +264,35 @@ describe('planSkills', () => {
       const children = standing(found, full);
       expect(names(plan({ owner: now, children, found }).apply)).toEqual(['team.docs.pdf']);
     });
+  });
+});
+
+describe('a source of a shard', () => {
+  const found = [directory('docs/pdf', 't1')];
+  const inShard = (labels: Record<string, string>) => {
+    const one = source();
+    return { ...one, metadata: { ...one.metadata, labels } };
+  };
+  const planned = (owner: MarketplaceSource, children: Skill[], followed: string[]) =>
+    atOnce(planSkills({ source: owner, children, found, commit: '1'.repeat(40), pruneAllowed: false, followed }));
+
+  it('gives its Skills the labels that the selector asks about, and no others', () => {
+    const [first] = planned(inShard({ shard: 'a', note: 'x' }), [], ['shard', 'zone']).apply;
+    expect(first?.labels).toMatchObject({ shard: 'a', [LABELS.plugin]: 'docs' });
+    expect(Object.keys(first?.labels ?? {})).not.toContain('note');
+  });
+
+  it('applies every Skill when such a label moves or goes, and is not taken for unchanged', () => {
+    const before = inShard({ shard: 'a' });
+    const { apply, inventory } = planned(before, [], ['shard']);
+    const children = apply.map((desired) => applied(before, desired, undefined));
+    expect(atOnce(liveInventory(before, children, ['shard']))).toBe(inventory);
+    for (const labels of [{ shard: 'b' }, {}] as Record<string, string>[]) {
+      const after = { ...inShard(labels), status: { observedSpec: observedSpecOf(before, ['shard']) } };
+      expect(names(planned(after, children, ['shard']).apply)).toEqual(['team.docs.pdf']);
+      expect(observedSpecOf(after, ['shard'])).not.toBe(observedSpecOf(before, ['shard']));
+    }
+    expect(observedSpecOf(before, [])).toBe(observedSpecOf(source()));
   });
 });
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { retry, stalled, waiting } from '../../../src/base/errors.ts';
+import { createLogger } from '../../../src/base/log.ts';
 import { Controller, type ControllerOptions, type Outcome } from '../../../src/kube/controller.ts';
-import { KubeError } from '../../../src/kube/errors.ts';
+import { KubeError, LeaseLost, toPolicyError } from '../../../src/kube/errors.ts';
 import { WorkQueue } from '../../../src/kube/queue.ts';
 import { Cache } from '../../../src/kube/store.ts';
 import type { KubeObject } from '../../../src/kube/types.ts';
@@ -320,5 +321,60 @@ describe('own writes', () => {
     await clock.advance(500);
     expect(seen).toEqual(['10', '20']);
     await end();
+  });
+});
+
+describe('the log of a reconcile', () => {
+  function logged() {
+    const lines: Record<string, unknown>[] = [];
+    const { logger } = createLogger('trace', { write: (line) => lines.push(JSON.parse(line)) });
+    return { lines, logger };
+  }
+
+  test('carries controller, key and an id of its own in every line, however deep', async () => {
+    const { lines, logger } = logged();
+    const other = logger.child({ mirror: 'm' });
+    const { controller, stop, ended } = setup({
+      logger,
+      reconcile: async (key) => {
+        await settle();
+        other.info('deep down');
+        if (key === 'ns/b') throw retry('GitTimeout', 'slow');
+        return {};
+      },
+    });
+    for (const key of ['ns/a', 'ns/b']) controller.add(key);
+    await settle();
+    await settle();
+    stop.abort();
+    await ended;
+    const of = (key: string) => lines.filter((line) => line.key === key);
+    expect(of('ns/a').map(({ msg, controller: name, mirror }) => [msg, name, mirror])).toEqual([
+      ['deep down', 'test', 'm'],
+    ]);
+    expect(of('ns/b').map(({ msg, controller: name }) => [msg, name])).toEqual([
+      ['deep down', 'test'],
+      ['slow', 'test'],
+    ]);
+    const ids = lines.map(({ reconcileID }) => reconcileID);
+    expect(ids.every((id) => typeof id === 'string' && id.length === 36)).toBe(true);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  test('says nothing aloud about a lost lease, which ends the process', async () => {
+    const { lines, logger } = logged();
+    const lost = new LeaseLost('not the leader (any more)');
+    const { controller, outcomes, stop, ended } = setup({
+      logger,
+      reconcile: async (key) => {
+        throw key === 'a' ? lost : toPolicyError(lost);
+      },
+    });
+    for (const key of ['a', 'b']) controller.add(key);
+    await settle();
+    stop.abort();
+    await ended;
+    expect(outcomes).toEqual(['Retry', 'Retry']);
+    expect(lines.map(({ level }) => level)).toEqual(['debug', 'debug']);
   });
 });

@@ -185,3 +185,46 @@ describe('own writes', () => {
     expect(settled).toEqual(['team-a/owner']);
   });
 });
+
+describe('a cache with a stream for each namespace', () => {
+  const inNamespace = (namespace: string, name: string, resourceVersion: string): KubeObject => ({
+    metadata: { name, namespace, uid: `u-${name}`, resourceVersion },
+  });
+  const make = () => new Cache<KubeObject>({ namespaces: ['a', 'b'], clock: new FakeClock() });
+
+  test('is filled by one list of each, and a list says nothing about the others', () => {
+    const c = make();
+    expect(summary([...c.replace([inNamespace('a', 'x', '5')], '10', 'a')].flat())).toEqual(['added a/x (initial)']);
+    expect(c.synced).toBe(false);
+    expect(summary([...c.replace([inNamespace('b', 'y', '6')], '20', 'b')].flat())).toEqual(['added b/y (initial)']);
+    expect(c.synced).toBe(true);
+    expect(summary([...c.replace([], '30', 'a')].flat())).toEqual(['deleted a/x']);
+    expect(names(c.list())).toEqual(['y']);
+  });
+
+  test('an own write is visible when its own stream is past it', () => {
+    const c = make();
+    for (const namespace of ['a', 'b']) [...c.replace([], '10', namespace)];
+    c.expect('a/x', '15');
+    c.advance('20', 'b');
+    expect(c.pending('a/x')?.keys).toEqual(['a/x']);
+    c.advance('20', 'a');
+    expect(c.pending('a/x')).toBeUndefined();
+    c.expect('b/y', '15');
+    expect(c.pending('b/y')).toBeUndefined();
+  });
+
+  test('a live read is stale only behind its own stream', () => {
+    const c = make();
+    for (const namespace of ['a', 'b']) [...c.replace([], namespace === 'a' ? '10' : '50', namespace)];
+    expect(c.put(inNamespace('a', 'x', '40'), 'live')?.type).toBe('added');
+    expect(c.put(inNamespace('b', 'y', '40'), 'live')).toBeUndefined();
+  });
+
+  test('counts what an index holds', () => {
+    const c = cache();
+    c.put(object('a', '1', { color: 'red' }), 'stream');
+    c.put(object('b', '2', { color: 'red' }), 'stream');
+    expect([c.count('color', 'red'), c.count('color', 'blue')]).toEqual([2, 0]);
+  });
+});
