@@ -49,7 +49,8 @@ test('shards divide the sources of several namespaces, and a source that moves t
   await waitSkills(first, 'here', ['docs.odt', 'docs.pdf']);
   await eventually(
     async () => {
-      for (const skill of (await skillsOf(first, 'here')).values()) expect(skill.metadata.labels?.shard).toBe('b');
+      const skills = [...(await skillsOf(first, 'here')).values()];
+      return skills.every(({ metadata }) => metadata.labels?.shard === 'b');
     },
     { what: 'the labels of the new shard' },
   );
