@@ -86,10 +86,9 @@ export class Manager {
 
   constructor(options: ManagerOptions) {
     this.#options = options;
-    const { clock } = options;
-    const { labelSelector } = options.scope;
-    this.#shard = labelSelector === undefined ? undefined : shardOf(options.api, labelSelector);
-    const { namespaces } = options.scope;
+    const { api, clock, trees } = options;
+    const { labelSelector, namespaces } = options.scope;
+    this.#shard = labelSelector === undefined ? undefined : shardOf(api, labelSelector);
     this.#sources = new Cache({ clock, namespaces });
     this.#skills = new Cache({
       clock,
@@ -102,7 +101,6 @@ export class Manager {
         [REGISTERING]: registeringAt,
       },
     });
-    const { api, clock, trees } = options;
     this.#remotes = new Remotes(new CredentialReader(api, clock), new ProxyReader(api, clock), trees);
     this.#recorders = {
       source: this.#recorder('source-controller'),
