@@ -40,8 +40,8 @@ const LIMITS: Limits = {
 const PAUSE_MS = 3_000;
 /** GitHub gives up after ten seconds. */
 const WRITE_MS = 8_000;
-/** Between two log lines about refusals: a flood must not fill the log. */
-const REFUSALS_MS = 10_000;
+/** Between two log lines of a kind about deliveries that were not taken: a flood must not fill the log. */
+const QUIET_MS = 10_000;
 
 /** What the headers and the cluster say about a delivery that is being read. */
 interface Opened {
@@ -71,7 +71,10 @@ export class WebhookReceiver implements Handler, AsyncDisposable {
   readonly #opened = new WeakMap<IncomingMessage, Opened>();
   readonly #stop = new AbortController();
   readonly #server: HookServer;
-  readonly #refusals = { count: 0, loggedAt: Number.NEGATIVE_INFINITY };
+  readonly #rare = {
+    info: { count: 0, loggedAt: Number.NEGATIVE_INFINITY },
+    warn: { count: 0, loggedAt: Number.NEGATIVE_INFINITY },
+  };
   #watching: Promise<void> | undefined;
 
   constructor(options: ReceiverOptions) {
@@ -138,7 +141,7 @@ export class WebhookReceiver implements Handler, AsyncDisposable {
     const { metrics, logger } = this.#options;
     if (!holds) {
       metrics.webhookDelivery(claim.host, 'refused');
-      this.#logRefusal(key, claim, doubt);
+      this.#logRarely('info', key, claim, `webhook delivery refused: ${doubt}`);
       return REFUSED;
     }
     if (claim.event === 'ping') {
@@ -169,7 +172,7 @@ export class WebhookReceiver implements Handler, AsyncDisposable {
     const { host } = this.#opened.get(request)?.claim ?? claimOf(request.headers);
     this.#options.metrics.webhookDelivery(host, why);
     if (why !== 'error' || this.#stop.signal.aborted) return;
-    this.#options.logger.warn({ source: key, host }, `a webhook delivery failed: ${messageOf(error)}`);
+    this.#logRarely('warn', key, { host }, `a webhook delivery failed: ${messageOf(error)}`);
   }
 
   async #tokenOf(key: Key): Promise<Token> {
@@ -206,14 +209,14 @@ export class WebhookReceiver implements Handler, AsyncDisposable {
     }
   }
 
-  #logRefusal(key: Key, { host }: Claim, doubt: string): void {
+  /** The first of a kind at once, then one in ten seconds with the number of the others. */
+  #logRarely(level: 'info' | 'warn', key: Key, { host }: Pick<Claim, 'host'>, text: string): void {
     const now = this.#options.clock.monotonic();
-    this.#refusals.count++;
-    if (now - this.#refusals.loggedAt < REFUSALS_MS) return;
-    const { count } = this.#refusals;
-    this.#refusals.count = 0;
-    this.#refusals.loggedAt = now;
-    const more = count > 1 ? `; ${count - 1} others since the last such line` : '';
-    this.#options.logger.info({ source: key, host }, `webhook delivery refused: ${doubt}${more}`);
+    const known = this.#rare[level];
+    known.count++;
+    if (now - known.loggedAt < QUIET_MS) return;
+    const more = known.count > 1 ? `; ${known.count - 1} others since the last such line` : '';
+    this.#rare[level] = { count: 0, loggedAt: now };
+    this.#options.logger[level]({ source: key, host }, `${text}${more}`);
   }
 }

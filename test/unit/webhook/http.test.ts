@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import type { Key } from '../../../src/kube/types.ts';
 import { type Answer, type Handler, HookServer, type Limits, REFUSED } from '../../../src/webhook/http.ts';
+import { FakeClock } from '../kube/fake-clock.ts';
 
 const LIMITS: Limits = { bodyBytes: 64 * 1024, readMs: 60_000, deliveries: 8, connections: 64, refusalMs: 0 };
 const OK: Answer = { code: 202, text: 'taken' };
@@ -40,10 +41,10 @@ afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
 });
 
-async function serve(limits: Partial<Limits> = {}) {
+async function serve(limits: Partial<Limits> = {}, clock: Clock = systemClock) {
   const handler = new Recorder();
   const stop = new AbortController();
-  const server = new HookServer(handler, { ...LIMITS, ...limits }, systemClock, stop.signal);
+  const server = new HookServer(handler, { ...LIMITS, ...limits }, clock, stop.signal);
   const port = await server.listen('127.0.0.1:0');
   stops.push(async () => {
     stop.abort();
@@ -132,6 +133,21 @@ describe('HookServer', () => {
     await answer;
     await expect.poll(() => handler.failures, { timeout: 30_000 }).toEqual(['a/b gone']);
     expect((await post('/hooks/a/b', 'a')).status).toBe(202);
+  });
+  test('sends no refusal before its time, whatever led to it', async () => {
+    const clock = new FakeClock();
+    const { port } = await serve({ refusalMs: 100 }, clock);
+    const { socket, answer } = await raw(port);
+    let answered = false;
+    socket.on('data', () => {
+      answered = true;
+    });
+    socket.write(`${head('Content-Length: 1', 'Connection: close')}b`);
+    await expect.poll(() => clock.timers, { timeout: 30_000 }).toBe(1);
+    await clock.advance(99);
+    expect(answered).toBe(false);
+    await clock.advance(1);
+    expect(await answer).toMatch(/^HTTP\/1\.1 401 /);
   });
   test('reads only so many deliveries at once', async () => {
     const { handler, port, post } = await serve({ deliveries: 1 });
