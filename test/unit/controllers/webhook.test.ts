@@ -25,9 +25,9 @@ const token = (text: string) => ({ metadata: { name: 'hook', namespace: 'team' }
 describe('webhookProblem', () => {
   test.each<[string, string | null | undefined, MarketplaceSource, ReturnType<typeof withSecret>]>([
     ['no webhook', null, source(), withSecret(undefined)],
-    ['a good Secret', null, source(hook), withSecret(token('0123456789abcdef'))],
+    ['a good Secret', null, source(hook), withSecret(token('hook-token-4711x'))],
     ['no Secret', 'SecretNotFound', source(hook), withSecret(undefined)],
-    ['a short token', 'SecretInvalid', source(hook), withSecret(token('short'))],
+    ['a short token', 'SecretInvalid', source(hook), withSecret(token('hook-short'))],
     ['no receiver', 'WebhookDisabled', source(hook), withSecret(undefined, false)],
     ['no answer', undefined, source(hook), withSecret(new Error('down'))],
   ])('%s: %s', async (_title, reason, object, deps) => {

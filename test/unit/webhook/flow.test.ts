@@ -121,13 +121,13 @@ describe('TokenReader', () => {
     };
     return { tokens: new TokenReader(api, clock), asked };
   }
-  const good = (name: string) => ({ metadata: { name }, data: { token: encode('0123456789abcdef') } });
+  const good = (name: string) => ({ metadata: { name }, data: { token: encode('hook-token-4711x') } });
 
   test('asks once in ten seconds, for tokens that are there and for those that are not', async () => {
     const clock = new FakeClock();
     const { tokens, asked } = reader(clock, (name) => (name === 'good' ? good(name) : undefined));
     for (let i = 0; i < 100; i++) {
-      expect(await tokens.read('ns', 'good', never)).toEqual({ token: '0123456789abcdef' });
+      expect(await tokens.read('ns', 'good', never)).toEqual({ token: 'hook-token-4711x' });
       expect(await tokens.read('ns', 'none', never)).toEqual({ missing: 'Secret "none" not found' });
     }
     expect(asked).toEqual(['ns/good', 'ns/none']);
