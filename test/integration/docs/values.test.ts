@@ -71,10 +71,11 @@ const [GUIDE_VALUES = ''] = blocks(page('docs/guides/install.md'), 'yaml');
 
 test.each(releases)('$path: "$line" can be rendered', async ({ line }) => {
   const [, , ...args] = line.trim().split(/\s+/);
-  const from = args.indexOf('--values');
-  const file = from < 0 ? [] : args.splice(from, 2);
+  // The values of the page's own file, or of the release that is upgraded.
+  const from = args.findIndex((word) => word === '--values' || word === '--reuse-values');
+  const [kept] = from < 0 ? [] : args.splice(from, args[from] === '--values' ? 2 : 1);
   args.splice(1, 1, CHART);
-  const values = file.length === 0 ? {} : { values: parse(GUIDE_VALUES) as Values };
+  const values = kept === undefined ? {} : { values: parse(GUIDE_VALUES) as Values };
   await helm.ok(['template', ...args], values);
 });
 
