@@ -3,6 +3,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { type Clock, systemClock } from '../base/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import { addClusterCommands } from './cluster/commands.ts';
+import { addOperations } from './cluster/operations.ts';
 import { EXIT, type ExitCode, type Io } from './io.ts';
 import { OUTPUTS, type Output } from './outputs.ts';
 import { addPlatform } from './platform-command.ts';
@@ -55,6 +56,7 @@ function createProgram(
   addLocalCommands(program, io, signal, done);
   addPlatform(program, io, clock, signal, done);
   addClusterCommands(program, { io, clock, signal, done });
+  addOperations(program, { io, clock, signal, done });
   return program;
 }
 

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../api/defaults.ts';
+import { OPERATOR_NAMESPACE } from './home.ts';
 
 /** Adds the flags by which kubectl chooses a cluster. */
 export const clusterFlags = (command: Command): Command =>
@@ -8,6 +9,13 @@ export const clusterFlags = (command: Command): Command =>
     .option('--kubeconfig <file>', 'kubeconfig to use (default: $KUBECONFIG, then ~/.kube/config)')
     .option('--context <name>', 'context of the kubeconfig (default: its current one)')
     .option('-n, --namespace <name>', 'namespace (default: that of the context)');
+
+/** Adds `--operator-namespace`. */
+export const operatorFlag = (command: Command): Command =>
+  command.option(
+    '--operator-namespace <name>',
+    `namespace of the operator (default: where its Deployment is, else ${OPERATOR_NAMESPACE})`,
+  );
 
 /** Adds `-o, --output`, whose first choice is the default. */
 export const outputFlag = (command: Command, ...more: string[]): Command =>
