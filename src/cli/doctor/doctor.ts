@@ -43,7 +43,7 @@ const CHECKS: readonly Check[] = [
 const DEADLINE_MS = 45_000;
 
 /** Runs one check; what it throws is its finding. */
-export async function checked(check: Check, bench: Bench, signal: AbortSignal): Promise<Finding[]> {
+async function checked(check: Check, bench: Bench, signal: AbortSignal): Promise<Finding[]> {
   try {
     return await withDeadline(signal, DEADLINE_MS, (inner) => check.run(bench, inner));
   } catch (error) {
