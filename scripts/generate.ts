@@ -6,6 +6,7 @@ import { customResourceDefinitions } from '../src/api/crd.ts';
 import { REASONS } from '../src/base/reasons.ts';
 import { chartFiles } from './lib/chart/files.ts';
 import { apiReference } from './lib/docs/api.ts';
+import { metricsPage } from './lib/docs/metrics.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const HEADER = '# Generated from src/api by `make generate`. Do not edit.\n';
@@ -62,6 +63,7 @@ const wanted = new Map([
   ...crds,
   [errorsPage, withReasons(await readFile(errorsPage, 'utf8'))],
   [join(ROOT, 'docs', 'api.md'), apiReference()],
+  [join(ROOT, 'docs', 'guides', 'metrics.md'), metricsPage()],
   ...chartFiles(ROOT, new Map([...crds].map(([path, text]) => [basename(path), text]))),
 ]);
 let differs = false;

@@ -12,6 +12,7 @@ import type { Config } from './config.ts';
 import type { ByoOptions } from './controllers/byo/setup.ts';
 import { installationId } from './controllers/installation.ts';
 import { Manager } from './controllers/manager.ts';
+import { observedEngine } from './engine/observed.ts';
 import { loadKubeConfig } from './kube/connection.ts';
 import { LeaderElection } from './kube/leader.ts';
 import { KubeClient } from './kube/rest.ts';
@@ -20,6 +21,7 @@ import { serveProbes } from './probes.ts';
 import { keySpace } from './store/keys.ts';
 import { PackageStore } from './store/packages.ts';
 import { S3ObjectStore } from './store/s3.ts';
+import { measured } from './telemetry.ts';
 import { WebhookReceiver } from './webhook/receiver.ts';
 import { tasks } from './worker.ts';
 
@@ -40,6 +42,7 @@ class Operator {
   readonly #config: Config;
   readonly #log: Logger;
   readonly #metrics = createMetrics();
+  readonly #observe = measured(this.#metrics, clock);
   readonly #leader: LeaderElection | undefined;
   readonly #identity = `${hostname()}-${randomUUID().slice(0, 8)}`;
   readonly #loop = new LoopWatch(clock);
@@ -77,9 +80,7 @@ class Operator {
       alive: () => this.#loop.alive && (this.#manager?.alive ?? true) && (this.#receiver?.alive ?? true),
       ready: () => this.#reached && (this.#receiver?.ready ?? true),
       metrics: () => {
-        this.#manager?.measure();
-        if (this.#store) this.#metrics.storeRequests(this.#store.requests);
-        return this.#metrics.render();
+        return this.#measured();
       },
     });
     this.#log.info({ port }, 'serving /metrics, /healthz and /readyz');
@@ -89,6 +90,16 @@ class Operator {
       return close();
     };
     return { [Symbol.asyncDispose]: stop };
+  }
+
+  /** The metrics, those that are read rather than counted brought up to date. */
+  #measured(): Promise<string> {
+    const metrics = this.#metrics;
+    this.#manager?.measure();
+    if (this.#store) metrics.totals('skill_operator_store_requests_total', 'operation', this.#store.requests);
+    const name = leaseName(this.#config.shardSelector);
+    if (this.#leader) metrics.set('leader_election_master_status', { name }, this.#leader.isLeader() ? 1 : 0);
+    return metrics.render();
   }
 
   /** On every replica, with a client of its own: a flood must not queue before the controllers' calls. */
@@ -110,10 +121,11 @@ class Operator {
       version: packageJson.version,
       component,
       clock,
-      observe: ({ verb, code }) => {
+      observe: ({ verb, code, seconds }) => {
         // 404: there is no Lease yet, and the account may look for one.
         this.#reached ||= (code >= 200 && code < 300) || code === 404;
-        this.#metrics.kubeRequest(verb, String(code));
+        this.#metrics.add('rest_client_requests_total', { method: verb, code: String(code) });
+        this.#metrics.observe('rest_client_request_duration_seconds', { verb }, seconds);
       },
       // Two resources per namespace and the Jobs, and as many again while a credential changes.
       watches: Math.max(16, 4 * (this.#config.watchNamespaces?.length ?? 1) + 2),
@@ -139,7 +151,7 @@ class Operator {
       limits: { diskBytes: config.mirrorDiskMiB * MIB },
       proxies: config.git.proxy,
       authorities: gitAuthorities(),
-      count: (operation) => this.#metrics.gitRequest(operation),
+      observe: this.#observe,
     });
     const compute = new WorkerPool({ tasks, worker: WORKER, threads: config.computeWorkers });
     try {
@@ -172,14 +184,24 @@ class Operator {
 
   #objectStore(): S3ObjectStore {
     const { caFile, prefix: _prefix, ...settings } = this.#config.store;
-    this.#store = new S3ObjectStore({ ...settings, ...(caFile ? { ca: readFileSync(caFile, 'utf8') } : {}) });
+    this.#store = new S3ObjectStore(
+      { ...settings, ...(caFile ? { ca: readFileSync(caFile, 'utf8') } : {}) },
+      clock,
+      this.#observe,
+    );
     return this.#store;
   }
 
   /** The engines that the settings name; without builds they only answer for platform templates. */
   #engines(api: KubeClient): ByoOptions['engines'] {
     const { build, engines, operatorNamespace: namespace } = this.#config;
-    return enginesOf(engines, build?.registry.host ?? '', { api, namespace, clock });
+    const setups = enginesOf(engines, build?.registry.host ?? '', { api, namespace, clock });
+    return Object.fromEntries(
+      Object.entries(setups).map(([name, setup]) => [
+        name,
+        { ...setup, engine: observedEngine(setup.engine, this.#observe) },
+      ]),
+    );
   }
 
   /** Builds and engines, where the settings name them. */

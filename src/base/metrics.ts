@@ -1,34 +1,28 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { boundedLabel, type LabelsOf, METRICS, type MetricName, type MetricOf } from './metrics.catalogue.ts';
 
-/** Every metric of the operator; names follow controller-runtime and client-go where those have one. */
+/** Every metric of the operator, by the catalogue. A label value that the catalogue does not know is counted as `other`. */
 export interface Metrics {
   /** The text exposition of all metrics. */
   render(): Promise<string>;
-  /** One finished reconcile. */
-  reconcile(controller: string, result: 'success' | 'Stalled' | 'Waiting' | 'Retry' | 'panic', seconds: number): void;
-  queueDepth(controller: string, depth: number): void;
-  kubeRequest(verb: string, code: string): void;
-  gitRequest(op: string): void;
-  /** Requests to the store since start, by operation. */
-  storeRequests(counts: Readonly<Record<string, number>>): void;
+  /** Adds to a counter; 1 by default. */
+  add<N extends MetricOf<'counter'>>(name: N, labels: LabelsOf<N>, by?: number): void;
+  /** Takes over the totals of a counter that is kept elsewhere, by the value of its one label. */
+  totals<N extends MetricOf<'counter'>>(
+    name: N,
+    label: keyof LabelsOf<N>,
+    totals: Readonly<Record<string, number>>,
+  ): void;
+  set<N extends MetricOf<'gauge'>>(name: N, labels: LabelsOf<N>, value: number): void;
+  /** One duration, in seconds. */
+  observe<N extends MetricOf<'histogram'>>(name: N, labels: LabelsOf<N>, seconds: number): void;
   /** What heal, sweep and ledger found or did. */
-  upkeep(action: UpkeepAction, count: number): void;
+  upkeep(action: (typeof METRICS)['skill_operator_upkeep_total']['labels']['action'][number], count: number): void;
   /** One delivery at the webhook receiver. */
   webhookDelivery(host: string, result: WebhookResult): void;
   /** Whether a block stands that a person has to lift. */
   blocked(block: string, stands: boolean): void;
 }
-
-/** The steps of heal, sweep and ledger that are counted. */
-type UpkeepAction =
-  | 'marked'
-  | 'unmarked'
-  | 'package_deleted'
-  | 'image_deleted'
-  | 'package_missing'
-  | 'template_lost'
-  | 'ledger_removed'
-  | 'ledger_failed';
 
 /** How a webhook delivery ended; `joined` one belongs to the pass that an earlier one asked for. */
 type WebhookResult =
@@ -43,83 +37,52 @@ type WebhookResult =
   | 'busy'
   | 'error';
 
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
+
+type Instrument = Counter | Gauge | Histogram;
+
+function instruments(registry: Registry): ReadonlyMap<MetricName, Instrument> {
+  const make = { counter: Counter, gauge: Gauge, histogram: Histogram };
+  return new Map(
+    Object.entries(METRICS).map(([name, { type, help, labels }]) => {
+      const common = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+      const instrument = new make[type](type === 'histogram' ? { ...common, buckets: SECONDS } : common);
+      return [name as MetricName, instrument];
+    }),
+  );
+}
+
+/** The labels as they may be counted. */
+function bounded(name: MetricName, given: Readonly<Record<string, string>>): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const [label, values] of Object.entries(METRICS[name].labels)) {
+    labels[label] = boundedLabel(values, given[label] ?? '');
+  }
+  return labels;
+}
 
 /** A registry of its own, so that two operators in one process (tests) never share a counter. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const total = new Counter({
-    name: 'controller_runtime_reconcile_total',
-    help: 'Finished reconciles by controller and result.',
-    labelNames: ['controller', 'result'],
-    registers,
-  });
-  const seconds = new Histogram({
-    name: 'controller_runtime_reconcile_time_seconds',
-    help: 'Duration of a reconcile.',
-    labelNames: ['controller'],
-    buckets: SECONDS,
-    registers,
-  });
-  const depth = new Gauge({
-    name: 'workqueue_depth',
-    help: 'Keys that wait in the queue.',
-    labelNames: ['name'],
-    registers,
-  });
-  const kube = new Counter({
-    name: 'rest_client_requests_total',
-    help: 'Requests to the Kubernetes API by verb and status code.',
-    labelNames: ['method', 'code'],
-    registers,
-  });
-  const git = new Counter({
-    name: 'skill_operator_git_requests_total',
-    help: 'Git operations that contact a remote.',
-    labelNames: ['operation'],
-    registers,
-  });
-  const store = new Counter({
-    name: 'skill_operator_store_requests_total',
-    help: 'Requests to the S3 store by operation.',
-    labelNames: ['operation'],
-    registers,
-  });
-  const upkeep = new Counter({
-    name: 'skill_operator_upkeep_total',
-    help: 'What heal, sweep and ledger found or did, by action.',
-    labelNames: ['action'],
-    registers,
-  });
-  const blocked = new Gauge({
-    name: 'skill_operator_blocked',
-    help: 'Whether heal or sweep waits for a person, by block.',
-    labelNames: ['block'],
-    registers,
-  });
-  const webhooks = new Counter({
-    name: 'skill_operator_webhook_deliveries_total',
-    help: 'Deliveries at the webhook receiver by Git host and result.',
-    labelNames: ['host', 'result'],
-    registers,
-  });
+  const all = instruments(registry);
+  const counter = (name: MetricName) => all.get(name) as Counter;
+  const add: Metrics['add'] = (name, labels, by = 1) => counter(name).inc(bounded(name, labels), by);
+  const set: Metrics['set'] = (name, labels, value) => (all.get(name) as Gauge).set(bounded(name, labels), value);
   return {
+    add,
+    set,
     render: () => registry.metrics(),
-    reconcile: (controller, result, took) => {
-      total.inc({ controller, result: result.toLowerCase() });
-      seconds.observe({ controller }, took);
+    totals: (name, label, totals) => {
+      counter(name).reset();
+      for (const [value, total] of Object.entries(totals)) {
+        counter(name).inc(bounded(name, { [label]: value }), total);
+      }
     },
-    queueDepth: (name, value) => depth.set({ name }, value),
-    kubeRequest: (method, code) => kube.inc({ method, code }),
-    gitRequest: (operation) => git.inc({ operation }),
-    upkeep: (action, count) => upkeep.inc({ action }, count),
-    webhookDelivery: (host, result) => webhooks.inc({ host, result: result.toLowerCase() }),
-    blocked: (block, stands) => blocked.set({ block }, stands ? 1 : 0),
-    storeRequests: (counts) => {
-      store.reset();
-      for (const [operation, count] of Object.entries(counts)) store.inc({ operation }, count);
-    },
+    observe: (name, labels, seconds) => (all.get(name) as Histogram).observe(bounded(name, labels), seconds),
+    upkeep: (action, count) => add('skill_operator_upkeep_total', { action }, count),
+    blocked: (block, stands) => set('skill_operator_blocked', { block }, stands ? 1 : 0),
+    webhookDelivery: (host, result) =>
+      add('skill_operator_webhook_deliveries_total', { host, result: result.toLowerCase() }),
   };
 }

@@ -9,13 +9,16 @@ import type { Logger } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
 import { BUILD_ANNOTATIONS, BUILD_LABELS } from '../build/names.ts';
 import type { SandboxEngine } from '../engine/port.ts';
-import { Controller, type ControllerOptions, type Outcome } from '../kube/controller.ts';
+import { Controller, type ControllerOptions } from '../kube/controller.ts';
 import { EventRecorder } from '../kube/events.ts';
+import { Instruments } from '../kube/instruments.ts';
+import { WorkQueue } from '../kube/queue.ts';
 import { Reflector } from '../kube/reflector.ts';
 import type { KubeClient } from '../kube/rest.ts';
 import { Cache } from '../kube/store.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { Watch, type WatchScope } from '../kube/watch.ts';
+import { skillState } from '../lifecycle/source-summary.ts';
 import type { TreeSource } from '../marketplace/port.ts';
 import type { Engine } from '../protocol/types.ts';
 import type { KeySpace } from '../store/keys.ts';
@@ -31,6 +34,7 @@ import { Health } from './health.ts';
 import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
 import { CountsController } from './marketplacesource/counts.ts';
 import { type Shard, shardOf } from './marketplacesource/shard.ts';
+import { measureObjects, STATE, sourceState } from './measures.ts';
 import { Pins } from './pins.ts';
 import { Remotes } from './remotes.ts';
 import { SkillController } from './skill/controller.ts';
@@ -77,6 +81,7 @@ export class Manager {
   readonly #byo: Byo | undefined;
   readonly #health = new Health();
   readonly #pins: Pins;
+  readonly #measures: (() => void)[] = [];
   readonly #shard: Shard | undefined;
   readonly #upkeep: Upkeep;
   readonly #watches: { source: Watch<MarketplaceSource>; skill: Watch<Skill> };
@@ -89,7 +94,7 @@ export class Manager {
     const { api, clock, trees } = options;
     const { labelSelector, namespaces } = options.scope;
     this.#shard = labelSelector === undefined ? undefined : shardOf(api, labelSelector);
-    this.#sources = new Cache({ clock, namespaces });
+    this.#sources = new Cache({ clock, namespaces, indexes: { [STATE]: (source) => [sourceState(source)] } });
     this.#skills = new Cache({
       clock,
       namespaces,
@@ -97,6 +102,7 @@ export class Manager {
         [BY_CONTROLLER]: ({ metadata }) =>
           metadata.ownerReferences?.flatMap((ref) => (ref.controller ? [ref.uid] : [])) ?? [],
         [BY_NAME]: (skill) => [nameKey(skill)],
+        [STATE]: (skill) => [skillState(skill)],
         [BUILDING]: (skill) => (isBuilding(skill) ? ['true'] : []),
         [REGISTERING]: registeringAt,
       },
@@ -127,6 +133,10 @@ export class Manager {
     this.#jobs = options.byo && this.#jobWatch(options.byo);
     this.#queues = this.#controllers(skill);
     this.#upkeep = this.#makeUpkeep(sweep);
+    const { metrics } = options;
+    const watches = { ...this.#watches, jobs: this.#jobs };
+    const caches = { sources: this.#sources, skills: this.#skills };
+    this.#measures.push(() => measureObjects(metrics, caches, watches, this.#byo?.slots));
   }
 
   /** False when a watch has been silent for too long; for the liveness probe. */
@@ -175,9 +185,9 @@ export class Manager {
     });
   }
 
-  /** Publishes how many keys wait. */
+  /** Sets what is read rather than counted; before each scrape. */
   measure(): void {
-    for (const [name, { queue }] of Object.entries(this.#queues)) this.#options.metrics.queueDepth(name, queue.depth);
+    for (const measure of this.#measures) measure();
   }
 
   #recorder(name: string): EventRecorder {
@@ -277,7 +287,14 @@ export class Manager {
     parts: Pick<ControllerOptions, 'reconcile' | 'intervalOf' | 'settles'>,
   ): Controller {
     const { clock, logger, metrics } = this.#options;
-    const observe = (outcome: Outcome, seconds: number) => metrics.reconcile(name, outcome, seconds);
-    return new Controller({ name, workers, clock, logger, observe, ...parts });
+    const instruments = new Instruments(name, workers, metrics);
+    const queue = new WorkQueue({ clock, observer: instruments.queue });
+    const controller = new Controller({
+      ...{ name, workers, clock, logger, queue, ...parts },
+      reconcile: instruments.around(parts.reconcile),
+      observe: (outcome, seconds) => instruments.reconciled(outcome, seconds),
+    });
+    this.#measures.push(() => instruments.measure(queue, clock));
+    return controller;
   }
 }

@@ -64,7 +64,7 @@ export class Controller implements Enqueue {
   }
 
   /** The queue, for metrics. */
-  get queue(): Pick<WorkQueue, 'depth' | 'waiting' | 'running'> {
+  get queue(): Pick<WorkQueue, 'depth' | 'waiting' | 'running' | 'agesOfWork'> {
     return this.#queue;
   }
 

@@ -14,6 +14,16 @@ interface Entry {
   /** Order of arrival among equals. */
   seq: number;
   place: 'delayed' | 'ready';
+  /** Monotonic milliseconds at which it became ready for the first time. */
+  readyAt?: number;
+}
+
+/** What a queue tells about its keys; durations in milliseconds. */
+export interface QueueObserver {
+  added(): void;
+  taken(waitedMs: number): void;
+  done(workedMs: number): void;
+  retried(): void;
 }
 
 export interface QueueOptions {
@@ -21,6 +31,7 @@ export interface QueueOptions {
   /** Uniform in [0, 1); jitter of the back-off. */
   random?: () => number;
   backoff?: Backoff;
+  observer?: QueueObserver;
 }
 
 /**
@@ -33,8 +44,9 @@ export class WorkQueue implements Enqueue {
   readonly #random: () => number;
   readonly #backoff: Backoff;
   readonly #entries = new Map<Key, Entry>();
-  /** Keys handed out, with the priority they were taken with. */
-  readonly #running = new Map<Key, boolean>();
+  readonly #observer: QueueObserver | undefined;
+  /** Keys handed out: the priority they were taken with, and when (monotonic milliseconds). */
+  readonly #running = new Map<Key, { priority: boolean; since: number }>();
   readonly #failures = new Map<Key, number>();
   readonly #delayed = new Heap<Entry>((a, b) => a.runAt - b.runAt || a.seq - b.seq);
   readonly #ready = { high: new Deque<Entry>(), low: new Deque<Entry>() };
@@ -47,6 +59,7 @@ export class WorkQueue implements Enqueue {
     this.#clock = options.clock;
     this.#random = options.random ?? Math.random;
     this.#backoff = options.backoff ?? BACKOFF;
+    this.#observer = options.observer;
   }
 
   /** Keys that could be taken now, for metrics (those being worked on are not among them). */
@@ -66,6 +79,12 @@ export class WorkQueue implements Enqueue {
 
   get running(): number {
     return this.#running.size;
+  }
+
+  /** Ages of the work under way at `now`, in milliseconds. */
+  agesOfWork(now: number): { total: number; oldest: number } {
+    const ages = Array.from(this.#running.values(), ({ since }) => now - since);
+    return { total: ages.reduce((sum, age) => sum + age, 0), oldest: Math.max(0, ...ages) };
   }
 
   add(key: Key, options: { delayMs?: number; priority?: boolean } = {}): void {
@@ -91,13 +110,14 @@ export class WorkQueue implements Enqueue {
 
   /** Adds a taken key again with the priority it was taken with. */
   addAgain(key: Key, delayMs: number): void {
-    this.add(key, { delayMs, priority: this.#running.get(key) ?? false });
+    this.add(key, { delayMs, priority: this.#running.get(key)?.priority ?? false });
   }
 
   /** Adds a taken key after a failure, delayed by its back-off and not before `atLeastMs`. Returns the delay in milliseconds. */
   addFailed(key: Key, atLeastMs = 0): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
+    this.#observer?.retried();
     const delayMs = Math.max(atLeastMs, fullJitter(this.#backoff, failures, this.#random()));
     this.addAgain(key, delayMs);
     return delayMs;
@@ -133,7 +153,10 @@ export class WorkQueue implements Enqueue {
 
   /** The run of a taken key is over; what was added meanwhile becomes takeable. */
   done(key: Key): void {
-    if (!this.#running.delete(key)) return;
+    const run = this.#running.get(key);
+    if (!run) return;
+    this.#running.delete(key);
+    this.#observer?.done(this.#clock.monotonic() - run.since);
     const entry = this.#entries.get(key);
     if (entry) this.#place(entry);
     this.#dispatch();
@@ -160,6 +183,10 @@ export class WorkQueue implements Enqueue {
 
   #makeReady(entry: Entry): void {
     entry.place = 'ready';
+    if (entry.readyAt === undefined) {
+      entry.readyAt = this.#clock.monotonic();
+      this.#observer?.added();
+    }
     this.#readyCount++;
     (entry.priority ? this.#ready.high : this.#ready.low).push(entry);
   }
@@ -172,7 +199,9 @@ export class WorkQueue implements Enqueue {
       this.#takers.delete(give);
       this.#entries.delete(entry.key);
       this.#readyCount--;
-      this.#running.set(entry.key, entry.priority);
+      const now = this.#clock.monotonic();
+      this.#running.set(entry.key, { priority: entry.priority, since: now });
+      this.#observer?.taken(now - (entry.readyAt ?? now));
       give(entry.key);
     }
     this.#arm();

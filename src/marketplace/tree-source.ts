@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { waiting } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { type Observe, unobserved } from '../base/observe.ts';
 import { fetchVariables, remove } from './disk.ts';
 import { checkHosts, credentialHash } from './environment.ts';
 import type { Generation } from './generation.ts';
@@ -31,8 +32,8 @@ export interface GitTreeSourceOptions {
   proxies?: ProxySettings | undefined;
   /** PEM text of the authorities that count where a Secret brings none; undefined: those that Git comes with. */
   authorities?: string | undefined;
-  /** Called once per Git process that talks to a remote. */
-  count?: (operation: 'ls-remote' | 'fetch') => void;
+  /** Takes note of every Git process that talks to a remote: `ls-remote` or `fetch`. */
+  observe?: Observe;
 }
 
 /** Only names that this class gives are ever removed, so that a wrong `dir` in the configuration costs nothing. */
@@ -84,8 +85,8 @@ export class GitTreeSource implements TreeSource {
     if (query.kind === 'commit') return pickRef(query, { refs: new Map() });
     await this.#prepare();
     const request = this.#calls.run(remote, { ...url, path: '' }, {}, signal, (call, inner) => {
-      this.#options.count?.('ls-remote');
-      return lsRemote(call, patternsOf(query), this.#limits.lsRemoteBytes, inner);
+      const run = () => lsRemote(call, patternsOf(query), this.#limits.lsRemoteBytes, inner);
+      return this.#observe({ system: 'git', name: 'ls-remote' }, run);
     });
     // The caller need not stand in the queue of processes to the end.
     const output = await waitFor(request, signal);
@@ -149,11 +150,15 @@ export class GitTreeSource implements TreeSource {
     return mirror;
   }
 
+  get #observe(): Observe {
+    return this.#options.observe ?? unobserved;
+  }
+
   #fetchInto(url: RemoteUrl, remote: Remote): FetchInto {
     return async (dir, source, target, signal) => {
       await this.#calls.run(remote, url, fetchVariables(dir), signal, (call, inner) => {
-        this.#options.count?.('fetch');
-        return fetch({ ...call, cwd: dir }, { source, target, blobLimit: this.#limits.blobBytes + 1 }, inner);
+        const what = { source, target, blobLimit: this.#limits.blobBytes + 1 };
+        return this.#observe({ system: 'git', name: 'fetch' }, () => fetch({ ...call, cwd: dir }, what, inner));
       });
     };
   }

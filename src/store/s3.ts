@@ -4,6 +4,7 @@ import { Client } from 'minio';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { withDeadline } from '../base/deadline.ts';
 import { waiting } from '../base/errors.ts';
+import { type Observe, unobserved } from '../base/observe.ts';
 import { holdSecret } from '../base/redact.ts';
 import { putUnsigned } from './anonymous.ts';
 import { sha256OfLarge } from './digest.ts';
@@ -50,14 +51,16 @@ export class S3ObjectStore implements ObjectStore {
   readonly #settings: S3Settings;
   readonly #endpoint: string;
   readonly #clock: Clock;
+  readonly #observe: Observe;
 
   /** Opens no connection. Throws `StoreConfigInvalid` for an endpoint or bucket name that cannot be. */
-  constructor(settings: S3Settings, clock: Clock = systemClock) {
+  constructor(settings: S3Settings, clock: Clock = systemClock, observe: Observe = unobserved) {
     holdSecret(settings.secretKey);
     const { origin, host, port, tls } = parseSettings(settings);
     this.#settings = settings;
     this.#endpoint = origin;
     this.#clock = clock;
+    this.#observe = observe;
     this.#transport = new CallTransport({ tls, ca: settings.ca });
     this.#client = new Client({
       endPoint: host,
@@ -206,15 +209,18 @@ export class S3ObjectStore implements ObjectStore {
   /** The frame of every call: a slot, a deadline, one repetition, a PolicyError. */
   async #call<T>(call: Call, signal: AbortSignal, fn: (context: CallContext) => Promise<T>): Promise<T> {
     const ms = (this.#settings.timeoutMs ?? DEFAULT_TIMEOUT_MS) + Math.ceil(call.bytes / MIB) * MS_PER_MIB;
-    return this.#gate.run(signal, async () => {
-      const context: Partial<CallContext> = {};
-      try {
-        return await withDeadline(signal, ms, (inner) => this.#attempts(call, context, inner, fn));
-      } catch (error) {
-        if (signal.aborted) throw signal.reason;
-        throw this.#named(call, context, error);
-      }
-    });
+    const gated = () => this.#gate.run(signal, () => this.#bounded(call, ms, signal, fn));
+    return this.#observe({ system: 'store', name: call.kind }, gated);
+  }
+
+  async #bounded<T>(call: Call, ms: number, signal: AbortSignal, fn: (context: CallContext) => Promise<T>): Promise<T> {
+    const context: Partial<CallContext> = {};
+    try {
+      return await withDeadline(signal, ms, (inner) => this.#attempts(call, context, inner, fn));
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      throw this.#named(call, context, error);
+    }
   }
 
   async #attempts<T>(

@@ -9,7 +9,21 @@ interface Panel {
 
 const BY = 'job="$job", namespace="$namespace"';
 
+/** The 95th percentile of a histogram by one label. */
+const p95 = (metric: string, by: string) =>
+  `histogram_quantile(0.95, sum by (${by}, le) (rate(${metric}_bucket{${BY}}[5m])))`;
+
 const PANELS: readonly Panel[] = [
+  {
+    title: 'Skills by state',
+    unit: 'short',
+    queries: { '{{state}}': `max by (state) (skill_operator_skills{${BY}})` },
+  },
+  {
+    title: 'Sources by state',
+    unit: 'short',
+    queries: { '{{state}}': `max by (state) (skill_operator_sources{${BY}})` },
+  },
   {
     title: 'Passes per second',
     unit: 'ops',
@@ -21,10 +35,25 @@ const PANELS: readonly Panel[] = [
     title: 'Duration of a pass, 95th percentile',
     unit: 's',
     queries: {
-      '{{controller}}': `histogram_quantile(0.95, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket{${BY}}[5m])))`,
+      '{{controller}}': p95('controller_runtime_reconcile_time_seconds', 'controller'),
     },
   },
   { title: 'Keys that wait', unit: 'short', queries: { '{{name}}': `sum by (name) (workqueue_depth{${BY}})` } },
+  {
+    title: 'Wait of a key for a worker, 95th percentile',
+    unit: 's',
+    queries: { '{{name}}': p95('workqueue_queue_duration_seconds', 'name') },
+  },
+  {
+    title: 'Oldest work under way',
+    unit: 's',
+    queries: { '{{name}}': `max by (name) (workqueue_longest_running_processor_seconds{${BY}})` },
+  },
+  {
+    title: 'Leader',
+    unit: 'short',
+    queries: { '{{pod}}': `max by (pod) (leader_election_master_status{${BY}})` },
+  },
   {
     title: 'Requests to the Kubernetes API',
     unit: 'reqps',
@@ -34,6 +63,39 @@ const PANELS: readonly Panel[] = [
     title: 'Git operations',
     unit: 'ops',
     queries: { '{{operation}}': `sum by (operation) (rate(skill_operator_git_requests_total{${BY}}[5m]))` },
+  },
+  {
+    title: 'Git: errors and duration',
+    unit: 'short',
+    queries: {
+      '{{reason}} per second': `sum by (reason) (rate(skill_operator_git_errors_total{${BY}}[5m]))`,
+      '{{operation}} p95 in s': p95('skill_operator_git_request_duration_seconds', 'operation'),
+    },
+  },
+  {
+    title: 'Store: errors and duration',
+    unit: 'short',
+    queries: {
+      '{{reason}} per second': `sum by (reason) (rate(skill_operator_store_errors_total{${BY}}[5m]))`,
+      '{{operation}} p95 in s': p95('skill_operator_store_request_duration_seconds', 'operation'),
+    },
+  },
+  {
+    title: 'Engines: steps and errors',
+    unit: 'ops',
+    queries: {
+      '{{engine}} {{operation}}': `sum by (engine, operation) (rate(skill_operator_engine_requests_total{${BY}}[5m]))`,
+      '{{engine}} {{reason}}': `sum by (engine, reason) (rate(skill_operator_engine_errors_total{${BY}}[5m]))`,
+    },
+  },
+  {
+    title: 'Builds',
+    unit: 'short',
+    queries: {
+      waiting: `max(skill_operator_builds_waiting{${BY}})`,
+      running: `max(skill_operator_builds_running{${BY}})`,
+      '{{result}} per hour': `sum by (result) (increase(skill_operator_builds_total{${BY}}[1h]))`,
+    },
   },
   {
     title: 'Requests to the S3 store',

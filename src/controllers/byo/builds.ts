@@ -29,6 +29,8 @@ export interface BuildDeps {
   space: KeySpace;
   slots: BuildSlots;
   clock: Clock;
+  /** Told once of every Job that ended; `seconds` from the start of the build, where that is known. */
+  ended?: ((engine: string, result: 'succeeded' | 'failed', seconds: number | undefined) => void) | undefined;
 }
 
 /** When a running build is looked at should no event of its Job arrive. */
@@ -41,12 +43,17 @@ const PATIENCE_MS = 5_000;
 /** For a pod that merely has not started: its images may take this long. */
 const START_MS = 60_000;
 
+/** More than run at once. */
+const MAX_TOLD = 1_000;
+
 const again = (events: Event[], againMs?: number): HandsResult => ({ events, againMs });
 
 /** Drives the image of a candidate from Queued to an image that the registry confirmed. */
 export class Builds {
   readonly #deps: BuildDeps;
   readonly #inputs: BuildInputs;
+  /** The last Jobs whose end was told: a pass may see the same end again. */
+  readonly #told = new Set<string>();
 
   constructor(deps: BuildDeps) {
     this.#deps = deps;
@@ -120,10 +127,24 @@ export class Builds {
       case 'NotStarted':
         return this.#vanished(skill, candidate, rebuild, signal);
       case 'Succeeded':
+        this.#tell(candidate, 'succeeded');
         return { ...(await this.#succeeded(skill, candidate, rebuild, state, signal)), ignored: state.warnings };
       case 'Failed':
+        this.#tell(candidate, 'failed');
         return { ...again([this.#failure(state)], state.retryAfterMs), ignored: state.warnings };
     }
+  }
+
+  #tell({ jobName = '', engine = '', startedAt }: Candidate, result: 'succeeded' | 'failed'): void {
+    if (this.#told.has(jobName)) return;
+    this.#told.add(jobName);
+    for (const oldest of this.#told) {
+      if (this.#told.size <= MAX_TOLD) break;
+      this.#told.delete(oldest);
+    }
+    const began = Date.parse(startedAt ?? '');
+    const seconds = Number.isNaN(began) ? undefined : Math.max(0, (this.#deps.clock.now() - began) / 1000);
+    this.#deps.ended?.(engine, result, seconds);
   }
 
   async #resume(

@@ -1,5 +1,6 @@
 import type { Skill } from '../../api/skill.ts';
 import type { Clock } from '../../base/clock.ts';
+import type { Metrics } from '../../base/metrics.ts';
 import type { Registry } from '../../build/port.ts';
 import type { BuildSettings } from '../../build/settings.ts';
 import type { KubeClient } from '../../kube/rest.ts';
@@ -9,7 +10,7 @@ import type { KeySpace } from '../../store/keys.ts';
 import type { PackageStore } from '../../store/packages.ts';
 import type { ObjectStore } from '../../store/port.ts';
 import type { Expecting } from '../status-writer.ts';
-import { Builds } from './builds.ts';
+import { type BuildDeps, Builds } from './builds.ts';
 import { ByoHands } from './hands.ts';
 import { BuildJobs } from './jobs.ts';
 import { Ledger } from './ledger.ts';
@@ -37,6 +38,7 @@ interface Surroundings {
   packages: PackageStore;
   skills: Store<Skill> & Expecting;
   clock: Clock;
+  metrics?: Metrics;
   wake: (key: Key) => void;
 }
 
@@ -51,15 +53,35 @@ export interface Byo {
   repositoryOf(owner: ImageOwner): string;
 }
 
+const endedBuild =
+  (metrics: Metrics): BuildDeps['ended'] =>
+  (engine, result, seconds) => {
+    metrics.add('skill_operator_builds_total', { engine, result });
+    if (seconds !== undefined) metrics.observe('skill_operator_build_duration_seconds', { engine, result }, seconds);
+  };
+
 /** The hands of an installation with builds and engines, and the slots that must hear of every change of a Skill. */
 export function byoHands(options: ByoOptions, around: Surroundings): Byo {
   const { settings, registry, engines, store, space } = options;
-  const { api, packages, skills, clock, wake } = around;
+  const { api, packages, skills, clock, wake, metrics } = around;
+  const ended = metrics && endedBuild(metrics);
   const slots = new BuildSlots(skills, settings.limits, clock, wake);
   const jobs = new BuildJobs(api, settings);
   const records = new ImageRecords(store, space);
   const preflight = new Preflight({ registry, store, allowAnonymousWrites: options.allowAnonymousWrites, clock });
-  const builds = new Builds({ settings, jobs, records, registry, preflight, packages, store, space, slots, clock });
+  const builds = new Builds({
+    settings,
+    jobs,
+    records,
+    registry,
+    preflight,
+    packages,
+    store,
+    space,
+    slots,
+    clock,
+    ended,
+  });
   const registrations = new Registrations({ installation: settings.installation, engines, skills, clock });
   const removals = new Removals({ builds, registrations, registry, records, clock });
   const ledger = new Ledger(api, options.operatorNamespace);

@@ -26,6 +26,11 @@ export class BuildSlots {
     this.#wake = wake;
   }
 
+  /** Skills that wait for a slot. */
+  get waiting(): number {
+    return this.#since.size;
+  }
+
   /**
    * A pass over the Skill begins to act. Its last write is in the cache by now, so a start that the status does not show never got there:
    * the Skill asks again, and must not stand in its own way. `waits`: it has something to build.

@@ -40,6 +40,16 @@ test('shards divide the sources of several namespaces, and a source that moves t
   await Promise.all([waitReady(k8s, ref('here', namespace)), waitReady(k8s, ref('there', other))]);
   await waitSkills(first, 'here', ['docs.csv', 'docs.odt', 'docs.pdf']);
   expect([await passesOf(first), await passesOf(second)]).toEqual([1, 1]);
+  const metrics = await first.metrics();
+  const counted = {
+    ready: metrics.value('skill_operator_skills', { state: 'ready' }),
+    sources: metrics.value('skill_operator_sources', { state: 'ready' }),
+    leader: metrics.value('leader_election_master_status'),
+    fetches: metrics.value('skill_operator_git_request_duration_seconds_count', { operation: 'fetch' }),
+  };
+  expect(counted).toEqual({ ready: 3, sources: 1, leader: 1, fetches: 1 });
+  const text = await (await fetch(`${await first.address()}/metrics`, { signal: AbortSignal.timeout(10_000) })).text();
+  for (const name of [namespace, 'docs.pdf', repository.name, bucket, '="other"']) expect(text).not.toContain(name);
   const unseen = await k8s.get(ref('nowhere', other));
   expect(unseen?.status).toEqual({ observedGeneration: -1 });
 

@@ -35,8 +35,9 @@ export async function newSource(
     log: silentLogger,
     limits,
     ...connection,
-    count: (operation) => {
-      counts[operation] += 1;
+    observe: ({ name }, fn) => {
+      counts[name as keyof typeof counts] += 1;
+      return fn();
     },
   });
   onTestFinished(() => source.close());

@@ -155,14 +155,15 @@ describe('the log', () => {
 describe('the metrics', () => {
   it('are of one instance alone and named as the field names them', async () => {
     const [one, two] = [createMetrics(), createMetrics()];
-    one.reconcile('skill', 'Waiting', 0.2);
-    one.queueDepth('skill', 3);
-    one.kubeRequest('patch', '200');
-    one.gitRequest('fetch');
+    one.add('controller_runtime_reconcile_total', { controller: 'skill', result: 'waiting' });
+    one.observe('controller_runtime_reconcile_time_seconds', { controller: 'skill' }, 0.2);
+    one.set('workqueue_depth', { name: 'skill', controller: 'skill' }, 3);
+    one.add('rest_client_requests_total', { method: 'patch', code: '200' });
+    one.add('skill_operator_git_requests_total', { operation: 'fetch' });
     const [text, other] = [await one.render(), await two.render()];
     expect(text).toContain('controller_runtime_reconcile_total{controller="skill",result="waiting"} 1');
     expect(text).toContain('controller_runtime_reconcile_time_seconds_bucket{le="0.25",controller="skill"} 1');
-    expect(text).toContain('workqueue_depth{name="skill"} 3');
+    expect(text).toContain('workqueue_depth{name="skill",controller="skill"} 3');
     expect(text).toContain('rest_client_requests_total{method="patch",code="200"} 1');
     expect(text).toContain('skill_operator_git_requests_total{operation="fetch"} 1');
     expect(other).not.toContain('controller="skill"');

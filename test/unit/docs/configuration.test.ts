@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { createMetrics } from '../../../src/base/metrics.ts';
 import { parseConfig, usage } from '../../../src/config.ts';
 import { blocks, page, pages } from '../../support/markdown.ts';
 
@@ -46,13 +45,6 @@ describe('docs/guides/configuration.md', () => {
       key === 'store' ? Object.keys(value).map((inner) => `store.${inner}`) : [key],
     );
     expect(keys.filter((key) => !rows.some((row) => row.key === key))).toEqual([]);
-  });
-
-  test('names every metric of the operator, and no others', async () => {
-    const exposed = [...(await createMetrics().render()).matchAll(/^# HELP (\w+) /gm)].map(([, name = '']) => name);
-    const own = exposed.filter((name) => !/^(nodejs|process)_/.test(name));
-    const named = [...guide.text.matchAll(/^\| `(\w+)` \| (?:`\w+`(?:, )?)+ \|/gm)].map(([, name]) => name);
-    expect(named).toEqual(own);
   });
 });
 
