@@ -3,6 +3,7 @@ import { API_VERSION } from '../../../src/api/labels.ts';
 import { eventually } from '../../support/eventually.ts';
 import { gitSource, marketplace, newRepository, waitReady } from '../../support/market.ts';
 import { type Operator, startOperator } from '../../support/operator.ts';
+import type { Samples } from '../../support/samples.ts';
 import { skillsOf, waitSkills } from './harness.ts';
 
 const info = inject('cluster');
@@ -40,14 +41,19 @@ test('shards divide the sources of several namespaces, and a source that moves t
   await Promise.all([waitReady(k8s, ref('here', namespace)), waitReady(k8s, ref('there', other))]);
   await waitSkills(first, 'here', ['docs.csv', 'docs.odt', 'docs.pdf']);
   expect([await passesOf(first), await passesOf(second)]).toEqual([1, 1]);
-  const metrics = await first.metrics();
-  const counted = {
+  const counted = (metrics: Samples) => ({
     ready: metrics.value('skill_operator_skills', { state: 'ready' }),
     sources: metrics.value('skill_operator_sources', { state: 'ready' }),
     leader: metrics.value('leader_election_master_status'),
     fetches: metrics.value('skill_operator_git_request_duration_seconds_count', { operation: 'fetch' }),
-  };
-  expect(counted).toEqual({ ready: 3, sources: 1, leader: 1, fetches: 1 });
+  });
+  await eventually(
+    async () => {
+      expect(counted(await first.metrics())).toEqual({ ready: 3, sources: 1, leader: 1, fetches: 1 });
+      return true;
+    },
+    { what: 'the metrics of the first shard' },
+  );
   const text = await (await fetch(`${await first.address()}/metrics`, { signal: AbortSignal.timeout(10_000) })).text();
   for (const name of [namespace, 'docs.pdf', repository.name, bucket, '="other"']) expect(text).not.toContain(name);
   const unseen = await k8s.get(ref('nowhere', other));

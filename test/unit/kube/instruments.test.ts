@@ -51,5 +51,5 @@ test('a controller and its queue tell the metrics what controller-runtime tells'
     success: after('controller_runtime_reconcile_total', { result: 'success' }),
     panics: after('controller_runtime_reconcile_panics_total'),
     errors: after('controller_runtime_reconcile_errors_total'),
-  }).toEqual({ adds: 2, retries: 1, waited: 2, worked: 4, active: 0, success: 1, panics: 1, errors: 1 });
+  }).toEqual({ adds: 3, retries: 1, waited: 3, worked: 4, active: 0, success: 1, panics: 1, errors: 1 });
 });
