@@ -3,6 +3,7 @@ import { holdSecret } from './base/redact.ts';
 
 /** How the operator talks to Git hosts. */
 
+const count = z.coerce.number().int();
 const decodable = (address: string): boolean => {
   try {
     decodeURIComponent(URL.parse(address)?.password ?? '');
@@ -18,6 +19,10 @@ const proxy = z
 
 export const gitSchema = z
   .strictObject({
+    /** Sources and Skills that talk to one host at once. */
+    perHost: count.min(1).max(64).default(4),
+    /** Least time between the starts of two of them. */
+    minIntervalMs: count.min(0).max(60_000).default(0),
     /** Proxies for sources without proxySecretRef; HTTP_PROXY, HTTPS_PROXY and NO_PROXY where they are absent. */
     proxy: z
       .strictObject({ http: proxy.optional(), https: proxy.optional(), noProxy: z.string().optional() })

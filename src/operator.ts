@@ -170,6 +170,7 @@ class Operator {
         scope: { namespaces: config.watchNamespaces, labelSelector: config.shardSelector },
         webhooks: config.webhookAddress !== '',
         workers: { source: config.sourceWorkers, skill: config.skillWorkers },
+        gitHosts: config.git,
         identity: this.#identity,
         clock,
         logger: this.#log,

@@ -30,6 +30,7 @@ import { type Byo, type ByoOptions, byoHands } from './byo/setup.ts';
 import { BUILDING, isBuilding } from './byo/slots.ts';
 import { onSkillChange, onSourceChange } from './changes.ts';
 import { CredentialReader, ProxyReader } from './credentials.ts';
+import { GitHosts, type HostLimits } from './githosts.ts';
 import { Health } from './health.ts';
 import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
 import { CountsController } from './marketplacesource/counts.ts';
@@ -63,6 +64,8 @@ export interface ManagerOptions {
   /** Whether this installation receives webhooks. */
   webhooks: boolean;
   workers: { source: number; skill: number };
+  /** What one Git host may take of them. */
+  gitHosts: HostLimits;
   /** Name of this process in events. */
   identity: string;
   clock: Clock;
@@ -78,6 +81,7 @@ export class Manager {
   readonly #sources: Cache<MarketplaceSource>;
   readonly #skills: Cache<Skill>;
   readonly #remotes: Remotes;
+  readonly #hosts: GitHosts;
   readonly #byo: Byo | undefined;
   readonly #health = new Health();
   readonly #pins: Pins;
@@ -91,7 +95,7 @@ export class Manager {
 
   constructor(options: ManagerOptions) {
     this.#options = options;
-    const { api, clock, trees } = options;
+    const { api, clock, trees, workers, gitHosts } = options;
     const { labelSelector, namespaces } = options.scope;
     this.#shard = labelSelector === undefined ? undefined : shardOf(api, labelSelector);
     this.#sources = new Cache({ clock, namespaces, indexes: { [STATE]: (source) => [sourceState(source)] } });
@@ -107,6 +111,9 @@ export class Manager {
         [REGISTERING]: registeringAt,
       },
     });
+    // However many it may take, one worker of each kind is left for the other hosts.
+    const perHost = Math.max(1, Math.min(gitHosts.perHost, workers.source - 1, workers.skill - 1));
+    this.#hosts = new GitHosts(clock, { ...gitHosts, perHost });
     this.#remotes = new Remotes(new CredentialReader(api, clock), new ProxyReader(api, clock), trees);
     this.#recorders = {
       source: this.#recorder('source-controller'),
@@ -239,6 +246,7 @@ export class Manager {
       sources: this.#sources,
       skills: this.#skills,
       remotes: this.#remotes,
+      hosts: this.#hosts,
       hands: this.#byo?.hands ?? NO_HANDS,
       health: this.#health,
       pins: this.#pins,
@@ -255,6 +263,8 @@ export class Manager {
       trees,
       webhooks,
       remotes: this.#remotes,
+      hosts: this.#hosts,
+      wake: (key) => this.#queues.source.add(key),
       events: this.#recorders.source,
       shard: this.#shard,
     });

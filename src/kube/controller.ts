@@ -143,7 +143,7 @@ export class Controller implements Enqueue {
   }
 
   #after(key: Key, result: ReconcileResult): void {
-    this.#queue.forget(key);
+    if (!result.undecided) this.#queue.forget(key);
     if (result.requeueAfterMs !== undefined) this.#queue.add(key, { delayMs: result.requeueAfterMs });
   }
 

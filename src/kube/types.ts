@@ -115,6 +115,8 @@ export interface Enqueue {
 export interface ReconcileResult {
   /** Look again after this many milliseconds, even if nothing changes. */
   requeueAfterMs?: number;
+  /** Nothing was tried: a row of failures goes on. */
+  undecided?: boolean;
 }
 
 export type Reconcile = (key: Key, signal: AbortSignal) => Promise<ReconcileResult>;

@@ -23,13 +23,10 @@ interface Rule {
   policy: Policy;
   reason: Reason;
   message: (failure: GitFailure, match: RegExpExecArray) => string;
-  retryAfterMs?: number;
 }
 
 /** Stands in for the words of a process that a signal ended. */
 export const KILLED = 'git was ended by a signal';
-
-const RATE_LIMIT_PAUSE_MS = 60_000;
 
 const at = ({ remote }: GitFailure) => {
   const usual = { https: 443, http: 80, ssh: 22 }[remote.protocol];
@@ -90,8 +87,7 @@ const RULES: Rule[] = [
     policy: 'Waiting',
     reason: 'GitRateLimited',
     message: (f) =>
-      `${at(f)} asks to slow down (HTTP 429): the operator waits a minute; raise spec.interval if this returns`,
-    retryAfterMs: RATE_LIMIT_PAUSE_MS,
+      `${at(f)} asks to slow down: the operator waits a minute, and longer each time; raise spec.interval if this returns`,
   },
   {
     pattern:
@@ -211,10 +207,10 @@ function lastWords(stderr: string): string {
 export function classifyGitError(failure: GitFailure): PolicyError {
   const ofProxy = failure.proxy && classifyProxyError(failure.proxy, at(failure), failure.stderr);
   if (ofProxy) return ofProxy;
-  for (const { pattern, policy, reason, message, retryAfterMs } of RULES) {
+  for (const { pattern, policy, reason, message } of RULES) {
     const match = pattern.exec(failure.stderr);
     if (!match) continue;
-    return new PolicyError(policy, reason, message(failure, match), retryAfterMs === undefined ? {} : { retryAfterMs });
+    return new PolicyError(policy, reason, message(failure, match));
   }
   const words = lastWords(failure.stderr);
   const said = words === '' ? 'without a word' : `with "${words}"`;

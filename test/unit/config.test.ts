@@ -44,6 +44,8 @@ describe('loadConfig', () => {
         "computeWorkers": 1,
         "engines": {},
         "git": {
+          "minIntervalMs": 0,
+          "perHost": 4,
           "proxy": {},
         },
         "leaderElection": true,
@@ -53,7 +55,7 @@ describe('loadConfig', () => {
         "mirrorDiskMiB": 10240,
         "operatorNamespace": "skill-operator-system",
         "skillWorkers": 16,
-        "sourceWorkers": 4,
+        "sourceWorkers": 8,
         "store": {
           "accessKey": "access-key-1",
           "bucket": "skills",
@@ -285,7 +287,9 @@ it('--help lists every setting with its variable', () => {
       --shard-selector         work on the sources with these labels only, e.g. shard=a  [SKILL_OPERATOR_SHARD_SELECTOR]
       --mirror-dir             directory for bare Git mirrors (an emptyDir)  [SKILL_OPERATOR_MIRROR_DIR]
       --mirror-disk-mib        disk cap of all mirrors in MiB (10240)  [SKILL_OPERATOR_MIRROR_DISK_MIB]
-      --source-workers         sources reconciled at once (4)  [SKILL_OPERATOR_SOURCE_WORKERS]
+      --source-workers         sources reconciled at once (8)  [SKILL_OPERATOR_SOURCE_WORKERS]
+      --git-per-host           sources and Skills that talk to one Git host at once (4)  [SKILL_OPERATOR_GIT_PER_HOST]
+      --git-min-interval-ms    least time between two of them in ms (0)  [SKILL_OPERATOR_GIT_MIN_INTERVAL_MS]
       --skill-workers          skills reconciled at once (16)  [SKILL_OPERATOR_SKILL_WORKERS]
       --compute-workers        threads for large packages (1)  [SKILL_OPERATOR_COMPUTE_WORKERS]
       --sweep                  delete what no Skill names from bucket and registry (true)  [SKILL_OPERATOR_SWEEP]

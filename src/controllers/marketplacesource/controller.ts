@@ -13,30 +13,26 @@ import type { Key, KubeApi, KubeObject, ReconcileResult, Store } from '../../kub
 import type { Outcome } from '../../lifecycle/condition.ts';
 import { summarizeSource } from '../../lifecycle/source-summary.ts';
 import { createSkillMdCache, type Discovery, discover } from '../../marketplace/discover.ts';
-import type { Resolved, TreeSource } from '../../marketplace/port.ts';
-import type { Remotes } from '../remotes.ts';
+import type { Resolved } from '../../marketplace/port.ts';
+import { HostBusy } from '../githosts.ts';
 import { explained } from '../retry-now.ts';
 import { type Expecting, sameFields, writeStatus } from '../status-writer.ts';
 import { inNameOrder, SkillApplier } from './apply.ts';
 import { transitions } from './events.ts';
-import { liveInventory, observedSpecOf, type Plan, planSkills } from './plan.ts';
+import { conditionOf, type LookDeps, look } from './look.ts';
+import { type Plan, planSkills } from './plan.ts';
 import { blockedMessage, capProblems } from './problems.ts';
-import type { Shard } from './shard.ts';
 import { webhookProblem, withWebhook } from './webhook.ts';
 
 /** What the controller works with. */
-export interface SourceDeps {
+export interface SourceDeps extends LookDeps {
   api: KubeApi;
   sources: Store<MarketplaceSource> & Expecting;
   /** Index `controller`: uid of the controlling owner. */
   skills: Store<Skill> & Expecting;
-  trees: TreeSource;
-  remotes: Remotes;
   /** Whether this installation receives webhooks. */
   webhooks: boolean;
   events: { record(regarding: KubeObject, input: EventInput): void };
-  /** Where sources are divided among instances; absent: this one sees them all. */
-  shard?: Shard | undefined;
   clock: Clock;
   random?: () => number;
 }
@@ -110,6 +106,7 @@ export class SourceController {
       await this.#run(pass, signal);
     } catch (error) {
       if (signal.aborted) throw error;
+      if (error instanceof HostBusy) return { requeueAfterMs: error.lookAgainMs, undecided: true };
       const failure = explained(error, 'marketplacesource', source);
       await this.#finish(pass, outcomeOf(failure, pass), signal);
       throw failure;
@@ -121,7 +118,6 @@ export class SourceController {
 
   async #run(pass: Pass, signal: AbortSignal): Promise<void> {
     const { source } = pass;
-    const { shard } = this.#deps;
     const unsupported = notSupportedYet(source.spec);
     if (unsupported) {
       throw stalled(
@@ -130,22 +126,16 @@ export class SourceController {
       );
     }
     pass.webhook = await webhookProblem(source, this.#deps, signal);
-    const { remote, root } = await this.#deps.remotes.ofSource(source, true, signal);
-    const resolved = await this.#deps.trees.resolve(remote, source.spec.ref ?? {}, signal);
-    pass.observedSpec = observedSpecOf(source, shard?.followed);
-    // Skills that carry the labels of another shard still are in no cache here.
-    if (shard && source.status?.observedSpec !== pass.observedSpec)
-      pass.children = await shard.children(source, signal);
-    const { children } = pass;
-    const allowed = isAllowed(source, resolved);
-    if (await isUnchanged(pass, resolved, allowed, shard?.followed, signal)) {
-      pass.fetched = resolved.revision;
+    const { resolved, root, allowed, children, observedSpec, reader } = await look(this.#deps, pass, signal);
+    await using _open = reader;
+    pass.children = children;
+    pass.observedSpec = observedSpec;
+    pass.fetched = resolved.revision;
+    if (!reader) {
       pass.applied = children.filter((child) => !child.metadata.deletionTimestamp).length;
       pass.blocked = conditionOf(source, 'PruneBlocked')?.message;
       return;
     }
-    await using reader = await this.#deps.trees.open(remote, resolved, signal);
-    pass.fetched = resolved.revision;
     const { include = [], exclude = [] } = source.spec;
     const found = await discover(reader, { path: root, include, exclude, cache: this.#verdicts }, signal);
     await this.#carryOut(pass, resolved, found, allowed, signal);
@@ -225,32 +215,6 @@ export class SourceController {
     if (!written) return;
     for (const event of transitions(source, summary.conditions, pass.changes)) this.#deps.events.record(source, event);
   }
-}
-
-const conditionOf = (source: MarketplaceSource, type: string) =>
-  source.status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
-
-function isAllowed(source: MarketplaceSource, resolved: Resolved): boolean {
-  const allowed = source.metadata.annotations?.[ANNOTATIONS.allowPrune];
-  return allowed !== undefined && (allowed === resolved.commit || allowed === resolved.revision);
-}
-
-/** Nothing to do: same revision, same spec, and every Skill as the last pass left it. */
-async function isUnchanged(
-  pass: Pass,
-  resolved: Resolved,
-  allowed: boolean,
-  followed: readonly string[] | undefined,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { source, children, observedSpec } = pass;
-  const { status } = source;
-  if (allowed && conditionOf(source, 'PruneBlocked')) return false;
-  return (
-    status?.revision === resolved.revision &&
-    status.observedSpec === observedSpec &&
-    status.inventory === (await inSlices(liveInventory(source, children, followed), signal))
-  );
 }
 
 /** A failure before the fetch was done belongs to Fetched. */

@@ -1,13 +1,17 @@
-import { effectiveSkill } from '../../api/defaults.ts';
+import { effectiveSkill, gitLocation } from '../../api/defaults.ts';
+import { ANNOTATIONS } from '../../api/labels.ts';
 import type { MarketplaceSource } from '../../api/marketplacesource.ts';
 import type { Skill } from '../../api/skill.ts';
+import type { Clock } from '../../base/clock.ts';
 import { type PolicyError, stalled, waiting } from '../../base/errors.ts';
 import { toPolicyError } from '../../kube/errors.ts';
-import { keyOf, type Store } from '../../kube/types.ts';
+import { type Key, keyOf, type Store } from '../../kube/types.ts';
 import type { Remote, Resolved, TreeReader, TreeSource } from '../../marketplace/port.ts';
 import { readSkillTree } from '../../marketplace/skilltree.ts';
 import type { SkillTree } from '../../protocol/types.ts';
+import { type GitHosts, HostBusy, type Visit } from '../githosts.ts';
 import type { Remotes } from '../remotes.ts';
+import { Looks } from './looks.ts';
 
 /** Which content a Skill points at, and how to come by it. */
 export interface Target {
@@ -16,6 +20,8 @@ export interface Target {
   tree: string | undefined;
   /** For the condition Fetched of a Skill with its own source. */
   revision: string;
+  /** How long ago the remote of a Skill with its own source was asked, milliseconds. */
+  ageMs?: number;
   read(signal: AbortSignal): Promise<{ commit: string; tree: string; files: SkillTree }>;
 }
 
@@ -24,24 +30,37 @@ export interface ContentDeps {
   sources: Store<MarketplaceSource>;
   trees: TreeSource;
   remotes: Remotes;
+  hosts: GitHosts;
+  clock: Clock;
+  /** Puts a key back into the queue at once. */
+  wake: (key: Key) => void;
 }
 
 /** True when the last whole pass was over the spec as it stands. */
 export const isObserved = (skill: Skill): boolean => skill.status?.observedGeneration === skill.metadata.generation;
+
+type Git = NonNullable<Skill['spec']['source']['git']>;
 
 const REVISION_COMMIT = /@?sha1:([0-9a-f]{40})$/;
 
 /** Finds and reads the content of Skills, generated ones and those with a Git source of their own. */
 export class SkillContent {
   readonly #deps: ContentDeps;
+  readonly #looks: Looks;
 
   constructor(deps: ContentDeps) {
     this.#deps = deps;
+    this.#looks = new Looks(deps.clock);
+  }
+
+  /** The pass over the Skill failed, or it is gone: the next one asks its remote again. */
+  forget(key: Key): void {
+    this.#looks.forget(key);
   }
 
   /**
-   * What the Skill points at now. A generated Skill costs nothing; one with its own source costs one ls-remote.
-   * Errors: SourceNotFound, InvalidSpec, and those of Git.
+   * What the Skill points at now. A generated Skill costs nothing; one with its own source costs one ls-remote per interval, change and
+   * request. Errors: SourceNotFound, InvalidSpec, HostBusy, and those of Git.
    */
   async target(skill: Skill, signal: AbortSignal): Promise<Target> {
     const { git, marketplaceRef } = skill.spec.source;
@@ -65,12 +84,8 @@ export class SkillContent {
     return { commit, tree, revision: `sha1:${commit}`, read: (s) => this.#readGenerated(skill, source, revision, s) };
   }
 
-  async #own(skill: Skill, git: NonNullable<Skill['spec']['source']['git']>, signal: AbortSignal): Promise<Target> {
-    const { timeoutMs } = effectiveSkill(skill.spec);
-    const { url, secretRef, proxySecretRef } = git;
-    const address = { url, secretRef, proxySecretRef, timeoutMs, namespace: skill.metadata.namespace ?? '' };
-    const remote = await this.#deps.remotes.ofSkill(keyOf(skill), address, true, signal);
-    const resolved = await this.#deps.trees.resolve(remote, git.ref ?? {}, signal);
+  async #own(skill: Skill, git: Git, signal: AbortSignal): Promise<Target> {
+    const { resolved, ageMs } = await this.#lookAt(skill, git, signal);
     // What was observed under another spec may have been another directory.
     const observed = isObserved(skill) ? skill.status?.observed : undefined;
     const same = observed?.commit === resolved.commit ? observed.tree : undefined;
@@ -78,12 +93,54 @@ export class SkillContent {
       commit: resolved.commit,
       tree: same,
       revision: resolved.revision,
-      read: (s) => this.#readOwn(skill, remote, resolved, s),
+      ageMs,
+      read: (s) => this.#readOwn(skill, git, resolved, s),
     };
   }
 
-  async #readOwn(skill: Skill, remote: Remote, resolved: Resolved, signal: AbortSignal) {
-    await using reader = await this.#deps.trees.open(remote, resolved, signal);
+  async #lookAt(skill: Skill, git: Git, signal: AbortSignal): Promise<{ resolved: Resolved; ageMs: number }> {
+    const known = this.#looks.last(skill, effectiveSkill(skill.spec).intervalMs);
+    if (known) return known;
+    const resolved = await this.#deps.hosts.run(this.#visit(skill, git.url, git.secretRef), async (answered) => {
+      const remote = await this.#remoteOf(skill, git, true, signal);
+      const found = await this.#deps.trees.resolve(remote, git.ref ?? {}, signal);
+      if (git.ref?.commit === undefined) answered();
+      return found;
+    });
+    this.#looks.learn(skill, resolved);
+    return { resolved, ageMs: 0 };
+  }
+
+  #remoteOf(skill: Skill, git: Git, fresh: boolean, signal: AbortSignal): Promise<Remote> {
+    const { url, secretRef, proxySecretRef } = git;
+    const { timeoutMs } = effectiveSkill(skill.spec);
+    const address = { url, secretRef, proxySecretRef, timeoutMs, namespace: skill.metadata.namespace ?? '' };
+    return this.#deps.remotes.ofSkill(keyOf(skill), address, fresh, signal);
+  }
+
+  #visit(skill: Skill, url: string, secretRef: { name: string } | undefined): Visit {
+    const { metadata, status } = skill;
+    const caller = `${metadata.namespace}/${secretRef?.name ?? ''}`;
+    const urgent =
+      !isObserved(skill) || metadata.annotations?.[ANNOTATIONS.requestedAt] !== status?.lastHandledReconcileAt;
+    return { url, caller, key: keyOf(skill), urgent, wake: this.#deps.wake };
+  }
+
+  /** A reader on the commit; a turn at the host is only for what the mirror lacks. */
+  async #open(visit: Visit, remote: Remote, resolved: Resolved, signal: AbortSignal): Promise<TreeReader> {
+    const { trees, hosts } = this.#deps;
+    const held = await trees.openCached(remote, resolved.commit, signal);
+    if (held) return held;
+    return hosts.run(visit, async (answered) => {
+      const reader = await trees.open(remote, resolved, signal);
+      answered();
+      return reader;
+    });
+  }
+
+  async #readOwn(skill: Skill, git: Git, resolved: Resolved, signal: AbortSignal) {
+    const remote = await this.#remoteOf(skill, git, false, signal);
+    await using reader = await this.#open(this.#visit(skill, git.url, git.secretRef), remote, resolved, signal);
     const { path } = skill.spec;
     const found = await reader.tree(path, signal);
     if (!found) {
@@ -103,7 +160,7 @@ export class SkillContent {
     signal: AbortSignal,
   ) {
     const { remote } = await this.#deps.remotes.ofSource(source, false, signal);
-    await using reader = await this.#readerWith(remote, source, revision, signal);
+    await using reader = await this.#readerWith(skill, remote, source, revision, signal);
     const files = await readSkillTree(reader, { tree: revision.tree, path: skill.spec.path }, signal);
     return { ...revision, files };
   }
@@ -113,30 +170,27 @@ export class SkillContent {
    * (the tree has not moved since), and only then the old commit itself from the remote.
    */
   async #readerWith(
+    skill: Skill,
     remote: Remote,
     source: MarketplaceSource,
     { commit, tree }: { commit: string; tree: string },
     signal: AbortSignal,
   ): Promise<TreeReader> {
     const head = REVISION_COMMIT.exec(source.status?.revision ?? '')?.[1];
+    const visit = this.#visit(skill, gitLocation(source.spec)?.url ?? '', source.spec.secretRef);
     const attempts = [
       () => this.#deps.trees.openCached(remote, commit, signal),
-      ...(head && head !== commit ? [() => this.#deps.trees.open(remote, atCommit(head), signal)] : []),
-      () => this.#deps.trees.open(remote, atCommit(commit), signal),
+      ...(head && head !== commit ? [() => this.#open(visit, remote, atCommit(head), signal)] : []),
+      () => this.#open(visit, remote, atCommit(commit), signal),
     ];
     let failure: PolicyError | undefined;
     for (const attempt of attempts) {
-      try {
-        const reader = await attempt();
-        if (!reader) continue;
-        if (await reader.treeByOid(tree, signal)) return reader;
-        await reader[Symbol.asyncDispose]();
-      } catch (error) {
-        signal.throwIfAborted();
-        failure = toPolicyError(error);
-        // Only "there is no such commit" lets the next attempt change anything.
-        if (failure.reason !== 'RefNotFound') throw failure;
-      }
+      const reader = await attempt().catch((error: unknown) => {
+        failure = absence(error, signal);
+        return undefined;
+      });
+      if (reader && (await reader.treeByOid(tree, signal))) return reader;
+      await reader?.[Symbol.asyncDispose]();
     }
     throw waiting(
       'TreeGone',
@@ -144,6 +198,15 @@ export class SkillContent {
       { cause: failure },
     );
   }
+}
+
+/** Only "there is no such commit" lets the next attempt change anything; everything else is thrown. */
+function absence(error: unknown, signal: AbortSignal): PolicyError {
+  signal.throwIfAborted();
+  if (error instanceof HostBusy) throw error;
+  const failure = toPolicyError(error);
+  if (failure.reason !== 'RefNotFound') throw failure;
+  return failure;
 }
 
 const atCommit = (commit: string): Resolved => ({ commit, revision: `sha1:${commit}`, fetchRef: commit });

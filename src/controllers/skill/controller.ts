@@ -17,6 +17,7 @@ import {
 } from '../../kube/types.ts';
 import { needsFinalizer, slotsOf } from '../../lifecycle/slots.ts';
 import type { Hands } from '../byo/port.ts';
+import { HostBusy } from '../githosts.ts';
 import { skillThing } from '../pins.ts';
 import { explained } from '../retry-now.ts';
 import type { Expecting } from '../status-writer.ts';
@@ -103,19 +104,33 @@ export class SkillController {
       await this.#finisher.finish(this.#judged(pass), { kind: 'Done' }, signal);
       this.#deps.health.templateHandled(key);
       const clearMs = await this.#releaseFinalizer(pass, signal);
-      return earliest(againMs, clearMs, this.#ownInterval(skill));
+      return earliest(againMs, clearMs, this.#ownInterval(pass));
     } catch (error) {
       this.names.release(skill);
       if (signal.aborted) throw error;
+      if (error instanceof HostBusy) return this.#parked(skill, error);
       const failure = explained(error, 'skill', skill);
+      this.#evaluator.failed(key);
       // The Skill changed during the pass: that is no failure of it, and its status is for the next pass to write.
       if (failure.reason === 'Conflict') return { requeueAfterMs: failure.retryAfterMs ?? CHANGED_MS };
-      this.#deps.hands.yieldTurn(skill);
-      if (failure.reason === 'StoreCorrupt' && !pass.verifying) this.#verifySoon(key);
-      const before = this.#judged({ ...pass, slots: slotsOf(skill), actions: [] }, failure);
-      await this.#finisher.finish(before, failed(failure, pass), signal);
+      await this.#tell(failure, pass, signal);
       throw failure;
     }
+  }
+
+  /** Writes what failed. */
+  async #tell(failure: PolicyError, pass: Pass, signal: AbortSignal): Promise<void> {
+    const { skill } = pass;
+    this.#deps.hands.yieldTurn(skill);
+    if (failure.reason === 'StoreCorrupt' && !pass.verifying) this.#verifySoon(keyOf(skill));
+    const before = this.#judged({ ...pass, slots: slotsOf(skill), actions: [] }, failure);
+    await this.#finisher.finish(before, failed(failure, pass), signal);
+  }
+
+  /** Another Skill may have the turn at builds, too, that this one cannot use now. */
+  #parked(skill: Skill, { lookAgainMs }: HostBusy): ReconcileResult {
+    this.#deps.hands.yieldTurn(skill);
+    return { requeueAfterMs: lookAgainMs, undecided: true };
   }
 
   /** Damaged bytes are written anew by a pass that reads them; it need not wait for a person or for the next heal. */
@@ -207,10 +222,10 @@ export class SkillController {
     return undefined;
   }
 
-  #ownInterval(skill: Skill): number | undefined {
+  #ownInterval({ skill, lookedAgoMs = 0 }: Pass): number | undefined {
     if (!skill.spec.source.git || skill.spec.suspend) return undefined;
     const jitter = 1 + JITTER * (this.#deps.random ?? Math.random)();
-    return Math.round(this.intervalOf(keyOf(skill)) * jitter);
+    return Math.max(0, Math.round(this.intervalOf(keyOf(skill)) * jitter - lookedAgoMs));
   }
 }
 

@@ -1,6 +1,5 @@
 import { ANNOTATIONS } from '../../api/labels.ts';
 import type { Skill, Version } from '../../api/skill.ts';
-import type { Clock } from '../../base/clock.ts';
 import type { Compute } from '../../base/compute.ts';
 import { type Key, keyOf, type ReconcileResult } from '../../kube/types.ts';
 import { invalidMessage } from '../../lifecycle/findings.ts';
@@ -28,9 +27,6 @@ export interface EvaluatorDeps extends ContentDeps {
   health: Health;
   /** Keeps the sweep away from what this process is about to name. */
   pins: Pins;
-  clock: Clock;
-  /** Puts a key back into the queue at once. */
-  wake: (key: Key) => void;
 }
 
 /** A Skill behind an unvalidated peer is woken by it; this is for a wake that got lost. */
@@ -58,6 +54,12 @@ export class Evaluator {
   forget(key: Key): void {
     this.#store.forget(key);
     this.#lane.leave(key);
+    this.#content.forget(key);
+  }
+
+  /** The pass failed: what the remote said last may be why. */
+  failed(key: Key): void {
+    this.#content.forget(key);
   }
 
   /** Brings content into the store where it moved. A result: come back later, nothing was decided. */
@@ -66,6 +68,7 @@ export class Evaluator {
     pass.verifying = this.#deps.health.shouldVerify(keyOf(skill)) || isRequested(skill);
     if (skill.spec.source.git) pass.step = 'Fetched';
     const target = await this.#content.target(skill, signal);
+    pass.lookedAgoMs = target.ageMs;
     if (skill.spec.source.git) pass.passed.Fetched = fetchedMessage(skill, target);
     const due = pass.verifying ? 'request' : this.#dueBecause(skill, target);
     if (due === undefined) {

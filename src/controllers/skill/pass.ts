@@ -20,6 +20,8 @@ export interface Pass {
   /** The step that a failure now belongs to. */
   step?: SkillStep | undefined;
   passed: Partial<Record<SkillStep, string>>;
+  /** How long ago the remote of its own source was asked, milliseconds. */
+  lookedAgoMs?: number | undefined;
   evaluated?: Evaluated;
   invalid?: string | undefined;
   /** Frontmatter of a version that is served from this pass on and was evaluated in an earlier one. */

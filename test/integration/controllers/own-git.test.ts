@@ -171,3 +171,20 @@ test('a Skill that names a source which is not there waits for it; one without r
     `"spec.revision is missing: Skills of a marketplace are made by its MarketplaceSource; to apply a Skill yourself set spec.source.git"`,
   );
 });
+
+test('a pass for another reason than its interval does not ask the remote again', async () => {
+  const { operator } = harness;
+  const path = 'plugins/p/skills/held';
+  const [first, second] = [await newRepositoryWith('held'), await newRepositoryWith('held')];
+  const holder = await applySkill('holder', first.repository, {}, path);
+  await waitReady(operator.k8s, holder);
+  const heir = await applySkill('heir', second.repository, {}, path);
+  await waitNotReady(operator.k8s, heir, 'NameConflict');
+  const seen = lookups(second.repository);
+  expect(seen).toBeGreaterThan(0);
+  await operator.k8s.delete(holder);
+  await waitReady(operator.k8s, heir);
+  expect(lookups(second.repository)).toBe(seen);
+  await requestPass(operator.k8s, heir);
+  expect(lookups(second.repository)).toBe(seen + 1);
+});

@@ -185,7 +185,8 @@ export function gitFaults(world: GitWorld): Fault[] {
     },
     {
       title: 'HTTP 429',
-      spec: () => ({ git: { url: `${ORIGIN}/status/429/x.git` } }),
+      // With a Secret of its own: who comes with the same one is kept from the host for a while.
+      spec: () => world.withSecret(`${ORIGIN}/status/429/x.git`, { bearerToken: 'limited-token' }),
       reason: 'GitRateLimited',
       policy: 'Waiting',
       says: /asks to slow down/,

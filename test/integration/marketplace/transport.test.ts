@@ -144,7 +144,7 @@ describe('servers that do not behave', () => {
       `"Waiting RepositoryNotFound: 127.0.0.1:<port> has no such repository, or hides it from absent credentials: correct the URL, or name a Secret in spec.secretRef"`,
     );
     expect(await resolve(areaUrl('status/429/x.git'))).toMatchInlineSnapshot(
-      `"Waiting GitRateLimited: 127.0.0.1:<port> asks to slow down (HTTP 429): the operator waits a minute; raise spec.interval if this returns"`,
+      `"Waiting GitRateLimited: 127.0.0.1:<port> asks to slow down: the operator waits a minute, and longer each time; raise spec.interval if this returns"`,
     );
     expect(await resolve(areaUrl('status/503/x.git'))).toMatchInlineSnapshot(
       `"Retry GitUnreachable: 127.0.0.1:<port> answers with server error 503: the operator tries again by itself; if it stays, look at the server"`,

@@ -148,13 +148,13 @@ test.each([
   expect(error.message.length).toBeLessThan(400);
 });
 
-test('waits a minute where the server asks to slow down', () => {
+test('leaves it to the turns at hosts how long a server that asks to slow down is left alone', () => {
   const error = classifyGitError({
     remote: https,
     stderr: 'The requested URL returned error: 429',
     authenticated: false,
   });
-  expect(error.retryAfterMs).toBe(60_000);
+  expect(error.retryAfterMs).toBeUndefined();
 });
 
 test('shows of an unknown text only its last line, without secrets', () => {
