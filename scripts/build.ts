@@ -1,8 +1,8 @@
 /**
- * Bundles the programs into dist/: the operator, its worker, the programs of a build pod and skillctl, each one file that runs without node_modules.
+ * Bundles the programs into dist/: the operator, its worker, the programs of a build pod and skillctl (also as kubectl-skills), each one file that runs without node_modules.
  * Usage: node scripts/build.ts [--outdir dist] [name…]. Prints size and time of each; fails on the first error of the bundler.
  */
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -17,6 +17,8 @@ interface Program {
   source?: string;
   /** Gets a `#!` line and the executable bit. */
   executable?: boolean;
+  /** A second name for the same file. */
+  alias?: string;
 }
 
 const PROGRAMS: Program[] = [
@@ -28,7 +30,8 @@ const PROGRAMS: Program[] = [
     source: "import './node_modules/piscina/dist/worker.js'; export * from './src/worker.ts';",
   },
   { name: 'jobs', entry: 'src/jobs/main.ts' },
-  { name: 'skillctl', entry: 'src/cli/skillctl.ts', executable: true },
+  // kubectl finds its plugin `skills` by this name on PATH; Node takes the file for a module by its syntax.
+  { name: 'skillctl', entry: 'src/cli/skillctl.ts', executable: true, alias: 'kubectl-skills' },
 ];
 
 /** CommonJS packages inside an ES module bundle still call `require` for Node's own modules. */
@@ -60,6 +63,7 @@ async function bundle(program: Program, outdir: string): Promise<void> {
     banner: { js: program.executable ? `#!/usr/bin/env node\n${REQUIRE}` : REQUIRE },
   });
   if (program.executable) await chmod(outfile, 0o755);
+  if (program.alias) await copyFile(outfile, join(outdir, program.alias));
   const { size } = await stat(outfile);
   const kib = (size / 1024).toFixed(0).padStart(6);
   const ms = (performance.now() - started).toFixed(0).padStart(5);

@@ -24,7 +24,8 @@ import type { Engine } from '../protocol/types.ts';
 import type { KeySpace } from '../store/keys.ts';
 import type { PackageStore } from '../store/packages.ts';
 import type { ObjectStore } from '../store/port.ts';
-import { NO_HANDS } from './byo/hands.ts';
+import { handsOff } from './byo/hands.ts';
+import { Ledger } from './byo/ledger.ts';
 import { REGISTERING, registeringAt } from './byo/registrations.ts';
 import { type Byo, type ByoOptions, byoHands } from './byo/setup.ts';
 import { BUILDING, isBuilding } from './byo/slots.ts';
@@ -247,7 +248,7 @@ export class Manager {
       skills: this.#skills,
       remotes: this.#remotes,
       hosts: this.#hosts,
-      hands: this.#byo?.hands ?? NO_HANDS,
+      hands: this.#byo?.hands ?? handsOff(new Ledger(this.#options.api, this.#options.operatorNamespace)),
       health: this.#health,
       pins: this.#pins,
       events: this.#recorders.skill,

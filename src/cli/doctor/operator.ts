@@ -1,7 +1,7 @@
 import { CONFIG_MAPS } from '../../api/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Deployment } from '../cluster/home.ts';
-import { type Leader, leaderOf } from '../cluster/lease.ts';
+import { type Leader, leadersOf } from '../cluster/lease.ts';
 import { listAll } from '../cluster/objects.ts';
 import { age, count } from '../terminal.ts';
 import { type Check, type Finding, fail, ok, warn } from './finding.ts';
@@ -29,16 +29,16 @@ export function deploymentFinding(deployment: Deployment | undefined, namespace:
 /** What is to be said of the Lease. Pure. */
 export function leaseFinding(leader: Leader, namespace: string): Finding {
   const start = `kubectl -n ${namespace} get pods; without one: kubectl -n ${namespace} rollout restart deploy/skill-operator`;
-  if (leader.alive) return ok('Lease', `held by ${leader.holder}, renewed ${age(leader.ageMs)} ago`);
+  if (leader.alive) return ok('Lease', `${leader.lease} is held by ${leader.holder}, renewed ${age(leader.ageMs)} ago`);
   if (leader.holder === undefined)
     return fail(
       'Lease',
       `namespace ${namespace} has no Lease skill-operator: no operator has worked there`,
       `${start}; another namespace: --operator-namespace`,
     );
-  if (leader.holder === '') return fail('Lease', 'nobody holds it: the operator has stopped', start);
+  if (leader.holder === '') return fail('Lease', `nobody holds ${leader.lease}: the operator has stopped`, start);
   const when = leader.ageMs === undefined ? '' : `, ${age(leader.ageMs)} ago by its own clock`;
-  return fail('Lease', `${leader.holder} no longer renews it${when}: no operator works`, start);
+  return fail('Lease', `${leader.holder} no longer renews ${leader.lease}${when}: no operator works`, start);
 }
 
 interface ConfigMap extends KubeObject {
@@ -70,9 +70,10 @@ export const deployment: Check = {
 /** Somebody holds the Lease and renews it. */
 export const lease: Check = {
   name: 'Lease',
-  run: async ({ session, home, clock }, signal) => [
-    leaseFinding(await leaderOf(session, home.namespace, clock, signal), home.namespace),
-  ],
+  run: async ({ session, home, clock }, signal) => {
+    const leaders = await leadersOf(session, home.namespace, clock, signal);
+    return leaders.map((leader) => leaseFinding(leader, home.namespace));
+  },
 };
 
 /** Nothing waits for a person. */

@@ -6,7 +6,7 @@ import { hasCode, KubeError } from '../../kube/errors.ts';
 import { removeFinalizer } from '../../kube/finalizer.ts';
 import type { Scope } from '../../kube/scope.ts';
 import type { KubeObject, Resource } from '../../kube/types.ts';
-import { type Leader, leaderOf } from '../cluster/lease.ts';
+import { type Leader, leadersOf } from '../cluster/lease.ts';
 import { listAll } from '../cluster/objects.ts';
 import type { Around } from '../cluster/requests.ts';
 import { FIELD_MANAGER, type Session } from '../cluster/session.ts';
@@ -49,10 +49,11 @@ export async function inventoryOf(removal: Removal): Promise<Inventory> {
   };
 }
 
-/** The leader; undefined where the Lease may not be read. */
+/** A leader that works, where there is one; undefined where Leases may not be read. */
 export async function leader({ session, home, clock, signal }: Removal): Promise<Leader | undefined> {
   try {
-    return await leaderOf(session, home, clock, signal);
+    const leaders = await leadersOf(session, home, clock, signal);
+    return leaders.find(({ alive }) => alive) ?? leaders[0];
   } catch (error) {
     if (hasCode(error, 403)) return undefined;
     throw error;

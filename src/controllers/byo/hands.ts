@@ -68,12 +68,7 @@ export class ByoHands implements Hands {
   }
 
   async toLedger(skill: Skill, entry: Retired, why: string, signal: AbortSignal): Promise<void> {
-    await this.#deps.ledger.add(ledgerEntry(this.#ownerOf(skill), entry, why), signal);
-  }
-
-  #ownerOf({ metadata, spec }: Skill) {
-    const { namespace = '', name, uid = '' } = metadata;
-    return { namespace, name, uid, bareName: skillDirectory(spec.path) };
+    await this.#deps.ledger.add(ledgerEntry(ledgerOwner(skill), entry, why), signal);
   }
 
   async keepImages(skill: Skill, signal: AbortSignal): Promise<void> {
@@ -100,7 +95,7 @@ export class ByoHands implements Hands {
   }
 
   async clearLater(skill: Skill, signal: AbortSignal): Promise<void> {
-    await this.#deps.ledger.add(leftoversEntry(this.#ownerOf(skill)), signal);
+    await this.#deps.ledger.add(leftoversEntry(ledgerOwner(skill)), signal);
   }
 
   ledgerDigests({ metadata }: Skill): string[] {
@@ -157,16 +152,22 @@ export class ByoHands implements Hands {
 const untilDue = (retryAt: string | undefined, now: string): number | undefined =>
   retryAt === undefined ? undefined : Math.max(500, Date.parse(retryAt) - Date.parse(now) + 500);
 
-/** No builds and no engines here: everything that needs them waits. */
-export const NO_HANDS: Hands = {
+/** Whose entry it is in the ledger. */
+function ledgerOwner({ metadata, spec }: Skill) {
+  const { namespace = '', name, uid = '' } = metadata;
+  return { namespace, name, uid, bareName: skillDirectory(spec.path) };
+}
+
+/** No builds and no engines here: everything that needs them waits, and what is outside is written down for later settings. */
+export const handsOff = (ledger: Pick<Ledger, 'add'>): Hands => ({
   configuredFor: () => false,
   step: () => Promise.resolve({ events: [] as Event[] }),
   cancelJob: () => Promise.resolve(),
   cancelAll: () => Promise.resolve(),
-  toLedger: () => Promise.resolve(),
+  toLedger: (skill, entry, why, signal) => ledger.add(ledgerEntry(ledgerOwner(skill), entry, why), signal),
   keepImages: () => Promise.resolve(),
   clear: () => Promise.resolve(undefined),
   clearLater: () => Promise.resolve(),
   ledgerDigests: () => [],
   yieldTurn: () => undefined,
-};
+});

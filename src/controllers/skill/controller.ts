@@ -36,7 +36,7 @@ export interface SkillDeps extends EvaluatorDeps {
   sources: Store<MarketplaceSource>;
   /** Index `name`: namespace and bare name. */
   skills: Store<Skill> & Expecting;
-  /** Builds and engines; NO_HANDS where there are none. */
+  /** Builds and engines; handsOff() where there are none. */
   hands: Hands;
   events: { record(regarding: KubeObject, input: EventInput): void };
   random?: () => number;

@@ -3,6 +3,7 @@ import { FIELD_MANAGERS, FINALIZER } from '../../api/labels.ts';
 import { NAMESPACES, SKILLS } from '../../api/resources.ts';
 import type { Skill } from '../../api/skill.ts';
 import type { Clock } from '../../base/clock.ts';
+import { KubeError } from '../../kube/errors.ts';
 import type { EventInput } from '../../kube/events.ts';
 import { removeFinalizer } from '../../kube/finalizer.ts';
 import type { KubeApi, KubeObject, ReconcileResult } from '../../kube/types.ts';
@@ -39,7 +40,7 @@ export class Deletion {
     const pass = newPass(skill);
     this.#slotting.apply(pass, { type: 'Deleted' });
     // Also those that no status names: a start whose write was lost.
-    await this.#deps.hands.cancelAll(skill, signal);
+    await this.#orPast(skill, this.#deps.hands.cancelAll(skill, signal), signal);
     const ctx = this.#slotting.context(skill, undefined);
     const { events, againMs } = await this.#deps.hands.step(pass, ctx, signal);
     for (const event of events) this.#slotting.apply(pass, event);
@@ -64,28 +65,51 @@ export class Deletion {
     if (effectiveSkill(skill.spec).deletionPolicy === 'Orphan') return undefined;
     const againMs = await this.#deps.hands.clear(skill, signal);
     if (againMs === undefined || !(await this.#expired(skill, pass, signal))) return againMs;
-    await this.#deps.hands.clearLater(skill, signal);
+    await this.#record(skill, this.#deps.hands.clearLater(skill, signal), signal);
     return undefined;
   }
 
   /** One try in a namespace that is going, or for an engine that is not configured; else ten minutes. */
   async #expired(skill: Skill, pass: Pass, signal: AbortSignal): Promise<boolean> {
-    const since = Date.parse(skill.metadata.deletionTimestamp ?? '');
-    if (this.#deps.clock.now() - since > BOUND_MS) return true;
     const left = pass.slots.retired.filter(({ templateID }) => templateID !== undefined);
     if (left.some(({ engine }) => !this.#deps.hands.configuredFor(engine))) return true;
+    return this.#past(skill, signal);
+  }
+
+  /** Nothing is waited for any longer: the time is up, or the namespace is going. */
+  async #past(skill: Skill, signal: AbortSignal): Promise<boolean> {
+    if (this.#isOld(skill)) return true;
     const home = await this.#deps.api.get<KubeObject>(NAMESPACES, '', skill.metadata.namespace ?? '', signal);
     return home === undefined || home.metadata.deletionTimestamp !== undefined;
   }
 
-  /** Images that stay behind on purpose are no rubbish; a store that does not answer holds the deletion up no longer than all else (I16). */
+  #isOld({ metadata }: Skill): boolean {
+    return this.#deps.clock.now() - Date.parse(metadata.deletionTimestamp ?? '') > BOUND_MS;
+  }
+
+  /** The step, whose failure holds the deletion up no longer than all else does (I16). */
+  async #orPast(skill: Skill, step: Promise<void>, signal: AbortSignal): Promise<void> {
+    try {
+      await step;
+    } catch (error) {
+      if (signal.aborted || !(await this.#past(skill, signal))) throw error;
+    }
+  }
+
+  /** Images that stay behind on purpose are no rubbish. */
   async #keepImages({ skill }: Pass, signal: AbortSignal): Promise<void> {
     if (effectiveSkill(skill.spec).deletionPolicy !== 'Orphan') return;
+    await this.#orPast(skill, this.#deps.hands.keepImages(skill, signal), signal);
+  }
+
+  /** The record is given up only where it can never be made: the operator's own namespace goes too, or nobody lets it write for ten minutes. */
+  async #record(skill: Skill, write: Promise<void>, signal: AbortSignal): Promise<boolean> {
     try {
-      await this.#deps.hands.keepImages(skill, signal);
+      await write;
+      return true;
     } catch (error) {
-      const since = Date.parse(skill.metadata.deletionTimestamp ?? '');
-      if (signal.aborted || this.#deps.clock.now() - since <= BOUND_MS) throw error;
+      if (signal.aborted || !(isEnding(error) || this.#isOld(skill))) throw error;
+      return false;
     }
   }
 
@@ -93,8 +117,10 @@ export class Deletion {
   async #writeLedger(pass: Pass, signal: AbortSignal): Promise<void> {
     for (const action of pass.actions) {
       if (action.type !== 'LedgerEntry') continue;
-      await this.#deps.hands.toLedger(pass.skill, action.entry, action.why, signal);
-      const note = `template ${action.entry.templateID ?? '-'} and image ${action.entry.image ?? '-'} could not be removed (${action.why}); the operator keeps trying after the Skill is gone`;
+      const write = this.#deps.hands.toLedger(pass.skill, action.entry, action.why, signal);
+      const recorded = await this.#record(pass.skill, write, signal);
+      const then = recorded ? 'the operator keeps trying after the Skill is gone' : 'remove them by hand';
+      const note = `template ${action.entry.templateID ?? '-'} and image ${action.entry.image ?? '-'} could not be removed (${action.why}); ${then}`;
       this.#deps.events.record(pass.skill, { type: 'Warning', reason: 'RemovalPending', action: 'Delete', note });
     }
   }
@@ -107,3 +133,8 @@ export class Deletion {
     await removeFinalizer(writer, live, FINALIZER, signal);
   }
 }
+
+/** The namespace that was written to is gone, or going. */
+const isEnding = (error: unknown): boolean =>
+  error instanceof KubeError &&
+  (error.code === 404 || error.causes.some(({ reason }) => reason === 'NamespaceTerminating'));

@@ -70,10 +70,10 @@ test('Deployment and Lease', () => {
   const of = (replicas: number, readyReplicas: number) =>
     deploymentFinding({ metadata: { name: 'skill-operator' }, spec: { replicas }, status: { readyReplicas } }, 'ops');
   const lease = [
-    leaseFinding({ alive: true, holder: 'pod-1', ageMs: 1500 }, 'ops'),
-    leaseFinding({ alive: false, holder: undefined }, 'ops'),
-    leaseFinding({ alive: false, holder: '' }, 'ops'),
-    leaseFinding({ alive: false, holder: 'pod-1\u001b[2J', ageMs: 400_000 }, 'ops'),
+    leaseFinding({ lease: 'skill-operator', alive: true, holder: 'pod-1', ageMs: 1500 }, 'ops'),
+    leaseFinding({ lease: 'skill-operator', alive: false, holder: undefined }, 'ops'),
+    leaseFinding({ lease: 'skill-operator', alive: false, holder: '' }, 'ops'),
+    leaseFinding({ lease: 'skill-operator', alive: false, holder: 'pod-1\u001b[2J', ageMs: 400_000 }, 'ops'),
   ];
   expect(
     text(deploymentFinding(undefined, 'ops'), of(0, 0), of(2, 0), of(2, 1), of(2, 2), ...lease),
@@ -88,12 +88,12 @@ test('Deployment and Lease', () => {
     warn  Deployment       1 of 2 pods of skill-operator are ready
                            fix: kubectl -n ops describe deploy/skill-operator; kubectl -n ops logs deploy/skill-operator --previous
     ok    Deployment       skill-operator in ops, 2 pods ready
-    ok    Lease            held by pod-1, renewed 1s ago
+    ok    Lease            skill-operator is held by pod-1, renewed 1s ago
     FAIL  Lease            namespace ops has no Lease skill-operator: no operator has worked there
                            fix: kubectl -n ops get pods; without one: kubectl -n ops rollout restart deploy/skill-operator; another namespace: --operator-namespace
-    FAIL  Lease            nobody holds it: the operator has stopped
+    FAIL  Lease            nobody holds skill-operator: the operator has stopped
                            fix: kubectl -n ops get pods; without one: kubectl -n ops rollout restart deploy/skill-operator
-    FAIL  Lease            pod-1\\u{1b}[2J no longer renews it, 6m ago by its own clock: no operator works
+    FAIL  Lease            pod-1\\u{1b}[2J no longer renews skill-operator, 6m ago by its own clock: no operator works
                            fix: kubectl -n ops get pods; without one: kubectl -n ops rollout restart deploy/skill-operator
 
     2 ok, 2 warn, 5 FAIL

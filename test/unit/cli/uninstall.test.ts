@@ -8,7 +8,7 @@ const paint = painter(false);
 const next = nextCommands({ release: 'skills', namespace: 'ops', more: false });
 const inventory = { sources: Object.values(SOURCES), skills: Object.values(SKILLS) };
 const options = { orphan: false, next, paint, again: 'skillctl uninstall --yes' };
-const alive = { alive: true, holder: 'pod-1', ageMs: 100 } as const;
+const alive = { lease: 'skill-operator', alive: true, holder: 'pod-1', ageMs: 100 } as const;
 const held = {
   ...SKILLS.engineDown,
   metadata: {
@@ -42,7 +42,7 @@ test('the plan changes nothing and says what would go', () => {
     "
   `);
   expect(
-    `\n${planText(inventory, { alive: false, holder: 'pod-1' }, { ...options, orphan: true })}`,
+    `\n${planText(inventory, { lease: 'skill-operator', alive: false, holder: 'pod-1' }, { ...options, orphan: true })}`,
   ).toMatchInlineSnapshot(`
     "
     This would delete:
