@@ -70,6 +70,18 @@ test('get, trace and reconcile show and steer what the operator made of a market
   expect(metadata.annotations?.[ANNOTATIONS.requestedAt]).toBe(status.lastHandledReconcileAt);
 });
 
+test('the examples of the help texts run as printed', slow, async () => {
+  for (const command of ['get', 'trace', 'reconcile', 'suspend', 'resume']) {
+    const { out } = await skillctl('/', command, '--help');
+    for (const [, line = ''] of out.matchAll(/^ {2}\$ skillctl (.*)$/gm)) {
+      const result = await run(...line.split(' '));
+      // pdf breaks a rule since the test before: that is an answer, too.
+      expect(result.code, `${line}\n${result.err}`).toBeLessThanOrEqual(1);
+      expect(result.out, line).not.toBe('');
+    }
+  }
+});
+
 test('suspend and resume, twice each; nothing is asked of what is suspended', slow, async () => {
   const { operator } = harness;
   const { source } = await newMarket(operator, 'paused', marketplace({ p: { calm: {} } }));

@@ -65,7 +65,7 @@ test(
     expect(plan.out).toMatch(
       /removes these from registry and engines:\n {2}\S+\/image: e2b template \w+, image 127\.0\.0\.1:\d+\/skills\//,
     );
-      expect(await k8s.get(source)).toBeDefined();
+    expect(await k8s.get(source)).toBeDefined();
     expect((await uninstall('--force')).err).toContain('--force takes effect with --yes only');
 
     const done = await uninstall('--yes', '--timeout', '3m');
