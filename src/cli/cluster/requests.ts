@@ -55,7 +55,7 @@ function print(outcome: Outcome, output: RequestFlags['output'], io: Io): void {
   }
   const paint = painter(io.colors);
   const { kind, name, namespace, done, word, reason, message, revision, version } = outcome;
-  const at = revision ? ` at ${shortRevision(revision)}` : version ? ` serves ${version}` : '';
+  const at = revision ? ` at ${shortRevision(revision)}` : version ? `, serves ${version}` : '';
   const lines = [`${kind} ${paint('bold', printable(name))} in ${namespace} ${done}${printable(at)}`];
   if (word) {
     const why = reason && reason !== word && word !== 'Ready' ? ` (${printable(reason)})` : '';
