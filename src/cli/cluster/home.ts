@@ -40,7 +40,8 @@ export interface Deployment extends KubeObject {
 
 /** The operator's settings file, unchecked: the operator itself has refused a wrong one. */
 export interface Settings {
-  watchNamespace?: string;
+  /** A list, or names with commas between them; absent: all. */
+  watchNamespaces?: string[] | string;
   store?: { endpoint?: string; bucket?: string; region?: string; prefix?: string; caFile?: string };
   build?: {
     namespace?: string;

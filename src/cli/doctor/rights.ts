@@ -89,28 +89,37 @@ export const yours: Check = {
   },
 };
 
-/** What the chart gives the operator, as far as a missing right stops it. */
-export function operatorRights(home: Home): Right[] {
-  const watched = home.settings?.watchNamespace ?? '';
+/** What it may do where people have their sources. */
+function watchedRights(namespace: string): Right[] {
   const [sources = '', skills = ''] = KINDS;
   const group = skills.slice('skills'.length);
-  const rights: Right[] = [
-    { verbs: ['get', 'list', 'watch'], resource: sources, namespace: watched },
-    { verbs: ['patch'], resource: `marketplacesources/status${group}`, namespace: watched },
-    { verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'], resource: skills, namespace: watched },
-    { verbs: ['patch'], resource: `skills/status${group}`, namespace: watched },
-    { verbs: ['get'], resource: 'secrets', namespace: watched },
-    { verbs: ['create', 'patch'], resource: 'events.events.k8s.io', namespace: watched },
-    { verbs: ['get', 'create', 'patch'], resource: 'leases.coordination.k8s.io', namespace: home.namespace },
-    { verbs: ['get', 'list', 'create', 'patch', 'delete'], resource: 'configmaps', namespace: home.namespace },
-  ];
-  if (!home.settings?.build) return rights;
-  const namespace = home.buildNamespace;
   return [
-    ...rights,
-    { verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'], resource: 'jobs.batch', namespace },
-    { verbs: ['create', 'delete'], resource: 'secrets', namespace },
-    { verbs: ['list'], resource: 'pods', namespace },
+    { verbs: ['get', 'list', 'watch'], resource: sources, namespace },
+    { verbs: ['patch'], resource: `marketplacesources/status${group}`, namespace },
+    { verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'], resource: skills, namespace },
+    { verbs: ['patch'], resource: `skills/status${group}`, namespace },
+    { verbs: ['get'], resource: 'secrets', namespace },
+    { verbs: ['create', 'patch'], resource: 'events.events.k8s.io', namespace },
+  ];
+}
+
+/** What it may do where images are built. */
+const buildRights = (namespace: string): Right[] => [
+  { verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'], resource: 'jobs.batch', namespace },
+  { verbs: ['create', 'delete'], resource: 'secrets', namespace },
+  { verbs: ['list'], resource: 'pods', namespace },
+  { verbs: ['get'], resource: 'pods/log', namespace },
+];
+
+/** What the chart gives the operator, as far as a missing right stops it. */
+export function operatorRights({ namespace, buildNamespace, settings }: Home): Right[] {
+  const given = [settings?.watchNamespaces ?? []].flat().flatMap((names) => names.split(','));
+  const watched = given.length > 0 ? given : [''];
+  return [
+    ...watched.flatMap(watchedRights),
+    { verbs: ['get', 'create', 'patch'], resource: 'leases.coordination.k8s.io', namespace },
+    { verbs: ['get', 'list', 'create', 'patch', 'delete'], resource: 'configmaps', namespace },
+    ...(settings?.build ? buildRights(buildNamespace) : []),
   ];
 }
 

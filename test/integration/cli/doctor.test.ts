@@ -18,7 +18,7 @@ function chartObjects({ operator, settings }: Installation, bucket: string): K8s
   const { namespace } = operator.account;
   const labels = { 'app.kubernetes.io/part-of': 'skill-operator', 'app.kubernetes.io/component': 'controller' };
   const { endpoint, accessKey, secretKey } = info.s3;
-  const config = stringify({ ...settings, watchNamespace: operator.namespace, store: { endpoint, bucket } });
+  const config = stringify({ ...settings, watchNamespaces: [operator.namespace], store: { endpoint, bucket } });
   const env = (name: string, key: string) => ({ name, valueFrom: { secretKeyRef: { name: 'store', key } } });
   const container = {
     name: 'controller',

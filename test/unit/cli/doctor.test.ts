@@ -179,5 +179,6 @@ test('rights in one namespace or everywhere, and those of builds where builds ar
     ...new Set(operatorRights({ ...home, ...(settings ? { settings } : {}) }).map(({ namespace }) => namespace)),
   ];
   expect(where(undefined)).toEqual(['', 'ops']);
-  expect(where({ watchNamespace: 'team', build: {} })).toEqual(['team', 'ops', 'builds']);
+  expect(where({ watchNamespaces: ['a', 'b'], build: {} })).toEqual(['a', 'b', 'ops', 'builds']);
+  expect(where({ watchNamespaces: 'a,b' })).toEqual(['a', 'b', 'ops']);
 });
