@@ -115,9 +115,9 @@ describe('eventually', () => {
         calls++;
         throw new Error('still red');
       },
-      { timeoutMs: 30, intervalMs: 5, what: 'the light turning green' },
+      { timeoutMs: 1000, intervalMs: 5, what: 'the light turning green' },
     );
-    await expect(failing).rejects.toThrow('the light turning green did not come about within 30 ms: still red');
+    await expect(failing).rejects.toThrow('the light turning green did not come about within 1000 ms: still red');
     expect(calls).toBeGreaterThan(1);
   });
 });
