@@ -42,11 +42,13 @@ export async function waitFor<T>(
   let pause = FIRST_LOOK_MS;
   try {
     for (;;) {
-      const text = await oneLook(look, signal);
-      if (typeof text === 'object') return text.value;
-      progress.say(text.length > 0 && progress.elapsedMs > SILENT_MS ? text : text.replace(HINT, ''));
+      const seen = await oneLook(look, signal);
+      if (seen.done) return seen.value;
       const left = timeoutMs - progress.elapsedMs;
-      if (left <= 0) throw new TimeIsUp(`${what} did not end within ${Math.round(timeoutMs / 1000)} s: ${text}`);
+      const hint = seen.answered ? '' : HINT;
+      if (left <= 0)
+        throw new TimeIsUp(`${what} did not end within ${Math.round(timeoutMs / 1000)} s: ${seen.text}${hint}`);
+      progress.say(progress.elapsedMs > SILENT_MS ? seen.text + hint : seen.text);
       await clock.sleep(Math.min(pause, left), signal);
       pause = Math.min(LOOK_MS, pause * 2);
     }
@@ -55,16 +57,16 @@ export async function waitFor<T>(
   }
 }
 
+/** What to try when nobody answers. */
 const HINT = '; skillctl doctor tells whether the operator runs';
 
-async function oneLook<T>(look: () => Promise<Look<T>>, signal: AbortSignal): Promise<{ value: T } | string> {
+/** One look; an API server that does not answer is nothing to give up for. */
+async function oneLook<T>(look: () => Promise<Look<T>>, signal: AbortSignal): Promise<Look<T>> {
   try {
-    const seen = await look();
-    if (seen.done) return { value: seen.value };
-    return seen.answered ? seen.text : `${seen.text}${HINT}`;
+    return await look();
   } catch (error) {
     signal.throwIfAborted();
-    if (error instanceof KubeError && error.code === 0) return error.message;
+    if (error instanceof KubeError && error.code === 0) return { done: false, text: error.message, answered: true };
     throw error;
   }
 }
