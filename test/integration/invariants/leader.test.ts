@@ -41,7 +41,8 @@ test('a leader that slept through its lease ends without a word, and the other o
     expect(second.logs().some(({ msg }) => msg === 'working')).toBe(false);
     await second.waitForLog('caches are in sync', TAKEOVER_MS);
     await waitCounts(second, source, 150);
-    const mark = await waitQuiet(second);
+    // Longer than the pause between two writes of the counts.
+    const mark = await waitQuiet(second, 6_000);
     process.kill(first.pid, 'SIGCONT');
     expect(await ended(first)).toMatch(/ended by itself with [1-9]/);
     expect(ownWrites(second, mark)).toEqual([]);
