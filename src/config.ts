@@ -87,6 +87,17 @@ const Settings = z.strictObject({
   /** Empty: no webhooks. */
   webhookAddress: listenAddress.default(''),
   logLevel: z.enum(LOG_LEVELS).default('info'),
+  /** Absent: no traces. */
+  tracing: z
+    .strictObject({
+      endpoint: z.url({ protocol: /^https?$/ }),
+      /** `name=value,…`, for a collector that asks for a key. */
+      headers: text
+        .regex(/^[\w-]+=[^,]+(,[\w-]+=[^,]+)*$/, 'must be name=value, several with commas between them')
+        .optional(),
+      sampleRatio: z.coerce.number().min(0).max(1).default(1),
+    })
+    .optional(),
 });
 
 const SECONDS_PER_HOUR = 3_600;
@@ -150,6 +161,12 @@ const SETTINGS: Record<string, [string, string, string]> = {
     'WEBHOOK_ADDRESS',
     'host:port of the webhook receiver, e.g. :9292; empty: none',
   ],
+  'otlp-endpoint': [
+    'tracing.endpoint',
+    'OTLP_ENDPOINT',
+    'URL of an OpenTelemetry collector (OTLP over HTTP); empty: no traces',
+  ],
+  'trace-ratio': ['tracing.sampleRatio', 'TRACE_RATIO', 'share of the passes that are traced, 0 to 1 (1)'],
   'log-level': ['logLevel', 'LOG_LEVEL', 'trace, debug, info, warn, error or silent (info)'],
 };
 /** Settings whose text is a list with commas. */
@@ -158,6 +175,7 @@ const LISTS: ReadonlySet<string> = new Set(['watchNamespaces']);
 const SECRET_ENV: [string, string][] = [
   ['store.accessKey', 'STORE_ACCESS_KEY'],
   ['store.secretKey', 'STORE_SECRET_KEY'],
+  ['tracing.headers', 'OTLP_HEADERS'],
 ];
 const ENV_PREFIX = 'SKILL_OPERATOR_';
 
@@ -175,7 +193,7 @@ export function usage(): string {
     ...rows,
     '',
     'HTTP_PROXY, HTTPS_PROXY and NO_PROXY count for Git.',
-    `The S3 key comes from ${SECRET_ENV.map(([, env]) => ENV_PREFIX + env).join(' and ')} alone.`,
+    `Keys come from ${SECRET_ENV.map(([, env]) => ENV_PREFIX + env).join(', ')} alone.`,
     'The cluster comes from KUBECONFIG, or from the service account of the pod.',
   ].join('\n');
 }
@@ -264,6 +282,7 @@ export function parseConfig(raw: unknown): Config {
     throw unusable(parsed.error.issues.map((issue) => `${issue.path.join('.') || 'config'}: ${issue.message}`));
   }
   holdSecret(parsed.data.store.secretKey);
+  for (const pair of parsed.data.tracing?.headers?.split(',') ?? []) holdSecret(pair.slice(pair.indexOf('=') + 1));
   holdProxySecrets(parsed.data.git);
   return freeze(parsed.data);
 }

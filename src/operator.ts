@@ -7,6 +7,7 @@ import { systemClock as clock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
 import { LoopWatch } from './base/loop-watch.ts';
 import { createMetrics } from './base/metrics.ts';
+import type { Observe } from './base/observe.ts';
 import { WorkerPool } from './base/pool.ts';
 import type { Config } from './config.ts';
 import type { ByoOptions } from './controllers/byo/setup.ts';
@@ -21,7 +22,7 @@ import { serveProbes } from './probes.ts';
 import { keySpace } from './store/keys.ts';
 import { PackageStore } from './store/packages.ts';
 import { S3ObjectStore } from './store/s3.ts';
-import { measured } from './telemetry.ts';
+import { measured, tracing } from './telemetry.ts';
 import { WebhookReceiver } from './webhook/receiver.ts';
 import { tasks } from './worker.ts';
 
@@ -42,7 +43,8 @@ class Operator {
   readonly #config: Config;
   readonly #log: Logger;
   readonly #metrics = createMetrics();
-  readonly #observe = measured(this.#metrics, clock);
+  readonly #tracing: ReturnType<typeof tracing>;
+  readonly #observe: Observe;
   readonly #leader: LeaderElection | undefined;
   readonly #identity = `${hostname()}-${randomUUID().slice(0, 8)}`;
   readonly #loop = new LoopWatch(clock);
@@ -55,6 +57,15 @@ class Operator {
   constructor(config: Config, log: Logger) {
     this.#config = config;
     this.#log = log;
+    const parts = {
+      version: packageJson.version,
+      identity: this.#identity,
+      metrics: this.#metrics,
+      clock,
+      logger: log,
+    };
+    this.#tracing = tracing(config, parts);
+    this.#observe = measured(this.#metrics, clock, this.#tracing.tracer);
     if (!config.leaderElection) return;
     this.#leader = new LeaderElection({
       // Of its own and without the fence: renewals must not queue behind the controllers' calls.
@@ -71,7 +82,11 @@ class Operator {
     await using _probes = await this.#probes();
     await using _receiver = await this.#receiveWebhooks();
     const lead = (inner: AbortSignal) => this.#lead(inner);
-    await (this.#leader ? this.#leader.run(signal, lead) : lead(signal));
+    try {
+      await (this.#leader ? this.#leader.run(signal, lead) : lead(signal));
+    } finally {
+      await this.#tracing.close();
+    }
   }
 
   async #probes(): Promise<AsyncDisposable | undefined> {
@@ -121,11 +136,13 @@ class Operator {
       version: packageJson.version,
       component,
       clock,
-      observe: ({ verb, code, seconds }) => {
+      observe: ({ verb, code, seconds, resource }) => {
         // 404: there is no Lease yet, and the account may look for one.
         this.#reached ||= (code >= 200 && code < 300) || code === 404;
         this.#metrics.add('rest_client_requests_total', { method: verb, code: String(code) });
         this.#metrics.observe('rest_client_request_duration_seconds', { verb }, seconds);
+        const failed = code === 0 || code >= 400 ? String(code) : undefined;
+        this.#tracing.tracer.record(`kube ${verb}`, { resource, code }, seconds, failed);
       },
       // Two resources per namespace and the Jobs, and as many again while a credential changes.
       watches: Math.max(16, 4 * (this.#config.watchNamespaces?.length ?? 1) + 2),
@@ -175,6 +192,7 @@ class Operator {
         clock,
         logger: this.#log,
         metrics: this.#metrics,
+        tracer: this.#tracing.tracer,
       });
       this.#log.info({ installation, identity: this.#identity }, 'working');
       await this.#manager.run(signal);

@@ -169,6 +169,11 @@ export const METRICS = {
     help: '1 while heal or sweep waits for a person.',
     labels: { block: /^(?:SweepBlocked|StoreSuspect|EngineSuspect\.(?:cubesandbox|e2b))$/ },
   },
+  skill_operator_spans_total: {
+    type: 'counter',
+    help: 'Spans for the collector, where tracing is on.',
+    labels: { result: ['sent', 'dropped'] },
+  },
   skill_operator_webhook_deliveries_total: {
     type: 'counter',
     help: 'Deliveries at the webhook receiver by Git host.',

@@ -7,6 +7,7 @@ import type { Compute } from '../base/compute.ts';
 import { messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Metrics } from '../base/metrics.ts';
+import type { Tracer } from '../base/trace.ts';
 import { BUILD_ANNOTATIONS, BUILD_LABELS } from '../build/names.ts';
 import type { SandboxEngine } from '../engine/port.ts';
 import { Controller, type ControllerOptions } from '../kube/controller.ts';
@@ -16,7 +17,7 @@ import { WorkQueue } from '../kube/queue.ts';
 import { Reflector } from '../kube/reflector.ts';
 import type { KubeClient } from '../kube/rest.ts';
 import { Cache } from '../kube/store.ts';
-import type { KubeObject } from '../kube/types.ts';
+import type { KubeObject, Reconcile } from '../kube/types.ts';
 import { Watch, type WatchScope } from '../kube/watch.ts';
 import { skillState } from '../lifecycle/source-summary.ts';
 import type { TreeSource } from '../marketplace/port.ts';
@@ -72,6 +73,7 @@ export interface ManagerOptions {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  tracer: Tracer;
 }
 
 const COUNTS_WORKERS = 2;
@@ -297,12 +299,14 @@ export class Manager {
     workers: number,
     parts: Pick<ControllerOptions, 'reconcile' | 'intervalOf' | 'settles'>,
   ): Controller {
-    const { clock, logger, metrics } = this.#options;
+    const { clock, logger, metrics, tracer } = this.#options;
+    const traced: Reconcile = (key, signal) =>
+      tracer.root(`reconcile ${name}`, { controller: name, key }, () => parts.reconcile(key, signal));
     const instruments = new Instruments(name, workers, metrics);
     const queue = new WorkQueue({ clock, observer: instruments.queue });
     const controller = new Controller({
       ...{ name, workers, clock, logger, queue, ...parts },
-      reconcile: instruments.around(parts.reconcile),
+      reconcile: instruments.around(traced),
       observe: (outcome, seconds) => instruments.reconciled(outcome, seconds),
     });
     this.#measures.push(() => instruments.measure(queue, clock));

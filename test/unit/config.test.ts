@@ -235,6 +235,12 @@ describe('what is refused', () => {
     ['no name of a bucket', { STORE_BUCKET: 'No!' }, /store: "No!" is no bucket name/],
     ['an authority that is not there', { STORE_CA_FILE: '/nonexistent/ca.crt' }, /store: ENOENT.*ca\.crt/],
     ['no names of namespaces', { WATCH_NAMESPACES: 'team,No!' }, /watchNamespaces\.1: must be the names of namespaces/],
+    [
+      'no headers',
+      { OTLP_ENDPOINT: 'http://otel:4318', OTLP_HEADERS: 'canary' },
+      /tracing\.headers: must be name=value/,
+    ],
+    ['headers without a collector', { OTLP_HEADERS: 'a=b' }, /tracing\.endpoint/],
     ['no selector', { SHARD_SELECTOR: 'shard in a' }, /shardSelector: must be a label selector/],
   ])('before a Lease is taken: %s', (_, settings, expected) => {
     const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`SKILL_OPERATOR_${name}`, value]));
@@ -298,10 +304,12 @@ it('--help lists every setting with its variable', () => {
       --leader-election        take a Lease before working (true)  [SKILL_OPERATOR_LEADER_ELECTION]
       --metrics-address        host:port of /metrics, /healthz, /readyz (:8080)  [SKILL_OPERATOR_METRICS_ADDRESS]
       --webhook-address        host:port of the webhook receiver, e.g. :9292; empty: none  [SKILL_OPERATOR_WEBHOOK_ADDRESS]
+      --otlp-endpoint          URL of an OpenTelemetry collector (OTLP over HTTP); empty: no traces  [SKILL_OPERATOR_OTLP_ENDPOINT]
+      --trace-ratio            share of the passes that are traced, 0 to 1 (1)  [SKILL_OPERATOR_TRACE_RATIO]
       --log-level              trace, debug, info, warn, error or silent (info)  [SKILL_OPERATOR_LOG_LEVEL]
 
     HTTP_PROXY, HTTPS_PROXY and NO_PROXY count for Git.
-    The S3 key comes from SKILL_OPERATOR_STORE_ACCESS_KEY and SKILL_OPERATOR_STORE_SECRET_KEY alone.
+    Keys come from SKILL_OPERATOR_STORE_ACCESS_KEY, SKILL_OPERATOR_STORE_SECRET_KEY, SKILL_OPERATOR_OTLP_HEADERS alone.
     The cluster comes from KUBECONFIG, or from the service account of the pod."
   `);
 });

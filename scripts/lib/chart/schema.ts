@@ -114,6 +114,7 @@ interface Schema {
 const NOT_A_VALUE: readonly (readonly string[])[] = [
   ['store', 'accessKey'],
   ['store', 'secretKey'],
+  ['tracing', 'headers'],
   ['operatorNamespace'],
   ['mirrorDir'],
   ['metricsAddress'],

@@ -1,6 +1,7 @@
 import type { Skill } from '../../api/skill.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import type { Tracer } from '../../base/trace.ts';
 import type { Registry } from '../../build/port.ts';
 import type { BuildSettings } from '../../build/settings.ts';
 import type { KubeClient } from '../../kube/rest.ts';
@@ -39,6 +40,7 @@ interface Surroundings {
   skills: Store<Skill> & Expecting;
   clock: Clock;
   metrics?: Metrics;
+  tracer?: Tracer;
   wake: (key: Key) => void;
 }
 
@@ -54,17 +56,19 @@ export interface Byo {
 }
 
 const endedBuild =
-  (metrics: Metrics): BuildDeps['ended'] =>
+  (metrics: Metrics, tracer: Tracer | undefined): BuildDeps['ended'] =>
   (engine, result, seconds) => {
     metrics.add('skill_operator_builds_total', { engine, result });
-    if (seconds !== undefined) metrics.observe('skill_operator_build_duration_seconds', { engine, result }, seconds);
+    if (seconds === undefined) return;
+    tracer?.record('build', { engine, result }, seconds, result === 'failed' ? result : undefined);
+    metrics.observe('skill_operator_build_duration_seconds', { engine, result }, seconds);
   };
 
 /** The hands of an installation with builds and engines, and the slots that must hear of every change of a Skill. */
 export function byoHands(options: ByoOptions, around: Surroundings): Byo {
   const { settings, registry, engines, store, space } = options;
-  const { api, packages, skills, clock, wake, metrics } = around;
-  const ended = metrics && endedBuild(metrics);
+  const { api, packages, skills, clock, wake, metrics, tracer } = around;
+  const ended = metrics && endedBuild(metrics, tracer);
   const slots = new BuildSlots(skills, settings.limits, clock, wake);
   const jobs = new BuildJobs(api, settings);
   const records = new ImageRecords(store, space);
