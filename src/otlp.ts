@@ -54,7 +54,7 @@ const wire = (span: Span) => ({
 });
 
 /** The body of one request. */
-export const otlpBody = (resource: SpanAttributes, spans: readonly Span[]): string =>
+const otlpBody = (resource: SpanAttributes, spans: readonly Span[]): string =>
   redact(
     JSON.stringify({
       resourceSpans: [
