@@ -55,13 +55,13 @@ test('a leader that slept through its lease ends without a word, and the other o
 });
 
 test('SIGTERM in the middle of the work: the lease is given away, and the other one finishes without doing anything twice', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   await using first = await startOperator(info);
   const { account, namespace, bucket, k8s } = first;
   await using second = await startOperator(info, { account, namespace, bucket, until: 'started' });
   const repository = await newRepository(first);
-  await repository.commit(marketplace(manySkills('s', 150)));
+  await repository.commit(marketplace(manySkills('s', 80)));
   const source = await applySource(second, 'team', repository);
   await eventually(async () => (await listSkills(second)).length > 10, { what: 'the first Skills', intervalMs: 5 });
   const { identity } = await first.waitForLog('leading');
@@ -74,7 +74,7 @@ test('SIGTERM in the middle of the work: the lease is given away, and the other 
   });
   // Given away or taken over by now: nobody had to wait for it to run out.
   expect(lease?.spec?.holderIdentity ?? '').not.toBe(identity);
-  await waitCounts(second, source, 150);
+  await waitCounts(second, source, 80, TAKEOVER_MS * 3);
   const metrics = await second.metrics();
   expect(metrics.value('controller_runtime_reconcile_total', { result: 'panic' })).toBe(0);
   const mark = await waitQuiet(second);

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { LeaderElection } from '../../../src/kube/leader.ts';
 import { LEASES, type Lease } from '../../../src/kube/lease.ts';
 import type { KubeClient } from '../../../src/kube/rest.ts';
@@ -33,8 +34,8 @@ afterAll(async () => {
   await client.close();
 });
 
-function start(name: string, identity: string, api: KubeClient = client) {
-  const leader = new LeaderElection({ api, namespace, name, identity, ...TIMES });
+function start(name: string, identity: string, api: KubeClient = client, clock: Clock = systemClock) {
+  const leader = new LeaderElection({ api, namespace, name, identity, clock, ...TIMES });
   const stop = new AbortController();
   const work = { started: false, aborted: undefined as unknown };
   const ended = leader.run(stop.signal, async (s) => {
@@ -71,6 +72,31 @@ describe('leader election on the real API server', () => {
     two.stop.abort(new Error('SIGTERM'));
     await two.ended;
     expect((await leaseOf('two'))?.spec?.holderIdentity).toBe('');
+  });
+
+  test('clocks that are a day apart neither depose a holder nor keep its heir waiting', async () => {
+    const DAY_MS = 86_400_000;
+    const skewed = (ms: number): Clock => ({ ...systemClock, now: () => systemClock.now() + ms });
+    // To the others its renewals are a day old; to the second they lie two days back, to the third they are of now.
+    const one = start('skew', 'one', client, skewed(-DAY_MS));
+    await eventually(() => one.work.started, { what: 'the leader' });
+    const others = [start('skew', 'ahead', client, skewed(DAY_MS)), start('skew', 'right')];
+    const renewals = new Set<string>();
+    await eventually(
+      async () => {
+        renewals.add((await leaseOf('skew'))?.spec?.renewTime ?? '');
+        // Longer than a whole lease.
+        return renewals.size > (2 * TIMES.leaseMs) / TIMES.retryMs;
+      },
+      { what: 'many renewals', timeoutMs: 40_000, intervalMs: 50 },
+    );
+    expect([one.leader.isLeader(), ...others.map(({ work }) => work.started)]).toEqual([true, false, false]);
+    one.stop.abort(new Error('SIGTERM'));
+    await one.ended;
+    await eventually(() => others.some(({ work }) => work.started), { what: 'an heir' });
+    expect(others.filter(({ leader }) => leader.isLeader())).toHaveLength(1);
+    for (const { stop } of others) stop.abort();
+    await Promise.all(others.map(({ ended }) => ended));
   });
 
   test("a person's edit of the lease does not depose the holder, another holder does", async () => {
