@@ -37,8 +37,8 @@ function nodeInfo({ network, node }: Run): NodeInfo {
   const { registry, baseRegistry, images } = node;
   if (!network || !registry || !baseRegistry || !images)
     throw new Error('a component of the node did not tell its facts');
-  const { nodeAddress: address, hostAddress, podRange, serviceRange } = network;
-  return { name: NODE_NAME, address, hostAddress, podRange, serviceRange, registry, baseRegistry, images };
+  const { nodeAddress: address, hostAddress, podRange, serviceRange, dnsAddress } = network;
+  return { name: NODE_NAME, address, hostAddress, podRange, serviceRange, dnsAddress, registry, baseRegistry, images };
 }
 
 async function bringUp(run: Run, components: readonly Component[], signal: AbortSignal): Promise<ClusterInfo> {

@@ -12,6 +12,8 @@ export interface NodeInfo {
   /** Ranges of pod and Service addresses; this machine reaches both. */
   podRange: string;
   serviceRange: string;
+  /** Where pods ask for names; nobody answers there until a test starts a name server. */
+  dnsAddress: string;
   /** Where built images go: refuses everything without the credential, allows deletes, speaks plain http. */
   registry: {
     /** `<host>:<port>`. */

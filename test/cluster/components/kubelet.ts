@@ -38,7 +38,7 @@ function settings(run: Run, address: string, serving: { cert: string; key: strin
     volumePluginDir: run.path(NAME, 'volume-plugins'),
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
-    // Nobody serves names here. With an address configured, pods get no warning about that, and a lookup fails at once.
+    // Nobody serves names here unless a test starts a name server. With an address configured, pods get no warning about that.
     clusterDNS: [run.network?.dnsAddress],
     clusterDomain: 'cluster.local',
     resolvConf: '/dev/null',

@@ -14,7 +14,7 @@ export const nodeImages: Component = {
   ensureInstalled: async (run, signal) => {
     layouts.set(run, {
       pause: await pauseImage(run, signal),
-      busybox: await busyboxImage(run, signal),
+      busybox: await busyboxImage(run.host, signal),
       kaniko: await kanikoImage(run, signal),
     });
   },

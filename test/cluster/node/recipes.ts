@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { cached, cacheKey } from '../cache.ts';
-import type { Run } from '../component.ts';
+import type { Host, Run } from '../component.ts';
 import { execOk } from '../exec.ts';
 import { ensureGoProgram } from '../go-program.ts';
 import { unpackPackage } from './debian.ts';
@@ -20,26 +20,29 @@ const ROOT_USER: readonly Entry[] = [
   { path: 'tmp/', folder: true, mode: 0o1777 },
 ];
 
+/** How an image is made. */
 interface Recipe {
   name: string;
   /** What decides how it comes out, beside this file's version of the recipes. */
   key: readonly string[];
   config: ImageConfig;
   entries: (scratch: string, signal: AbortSignal) => Promise<readonly Entry[]>;
+  /** Layout of the image that it stands on; default: none. */
+  base?: string;
 }
 
 /** Path of an image's OCI layout; made once per machine. */
-async function ensureImage(recipe: Recipe, run: Run, signal: AbortSignal): Promise<string> {
-  const { name, key, config, entries } = recipe;
+export async function ensureImage(recipe: Recipe, host: Pick<Host, 'say'>, signal: AbortSignal): Promise<string> {
+  const { name, key, config, entries, base } = recipe;
   return await cached(
     {
       name: `image-${name}-${cacheKey(RECIPES, process.arch, JSON.stringify(config), ...key)}`,
-      onWait: (seconds) => run.host.say(`another run makes the image ${name}; waiting for it since ${seconds} s`),
+      onWait: (seconds) => host.say(`another run makes the image ${name}; waiting for it since ${seconds} s`),
       make: async (dir, within) => {
-        run.host.say(`making the image ${name}, once per machine`);
+        host.say(`making the image ${name}, once per machine`);
         const scratch = mkdtempSync(`${dir}-`);
         try {
-          await writeImage(dir, layerOf(await entries(scratch, within)), config, within);
+          await writeImage(dir, layerOf(await entries(scratch, within)), config, within, base);
         } finally {
           rmSync(scratch, { recursive: true, force: true });
         }
@@ -58,12 +61,12 @@ export const pauseImage = async (run: Run, signal: AbortSignal): Promise<string>
       config: { Entrypoint: ['/pause'] },
       entries: async () => [{ path: 'pause', file: run.program('pause') }],
     },
-    run,
+    run.host,
     signal,
   );
 
 /** A shell and the usual commands, in one static program. */
-export const busyboxImage = async (run: Run, signal: AbortSignal): Promise<string> =>
+export const busyboxImage = async (host: Pick<Host, 'say'>, signal: AbortSignal): Promise<string> =>
   await ensureImage(
     {
       name: 'busybox',
@@ -78,7 +81,7 @@ export const busyboxImage = async (run: Run, signal: AbortSignal): Promise<strin
         return [{ path: 'bin/', folder: true }, { path: 'bin/busybox', file }, ...links, ...ROOT_USER];
       },
     },
-    run,
+    host,
     signal,
   );
 
@@ -120,7 +123,7 @@ export async function kanikoImage(run: Run, signal: AbortSignal): Promise<string
       },
       entries: async () => entries,
     },
-    run,
+    run.host,
     signal,
   );
 }
