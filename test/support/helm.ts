@@ -24,6 +24,13 @@ export const MINIMAL: Values = {
   store: { existingSecret: 'skill-store' },
 };
 
+interface RunOptions {
+  values?: Values;
+  kubeconfig?: string;
+  /** Default: two minutes. */
+  timeoutMs?: number;
+}
+
 /** Helm with files of its own, and no cluster but the one that is given. */
 export class Helm implements AsyncDisposable {
   readonly #home = mkdtempSync(join(tmpdir(), 'skill-operator-helm-'));
@@ -39,21 +46,21 @@ export class Helm implements AsyncDisposable {
   }
 
   /** Runs Helm to its end; values go in as the file `-`. */
-  async run(args: readonly string[], options: { values?: Values; kubeconfig?: string } = {}): Promise<Finished> {
-    const { values, kubeconfig } = options;
+  async run(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
+    const { values, kubeconfig, timeoutMs = RUN_MS } = options;
     const env = {
       ...{ HELM_CACHE_HOME: this.#home, HELM_CONFIG_HOME: this.#home, HELM_DATA_HOME: this.#home },
       KUBECONFIG: kubeconfig ?? join(this.#home, 'none'),
     };
     const input = values ? { input: stringify(values, { version: '1.1' }) } : {};
     const all = [...args, ...(values ? ['--values', '-'] : [])];
-    return await exec(await this.#binary(), all, { signal: AbortSignal.timeout(RUN_MS), env, ...input });
+    return await exec(await this.#binary(), all, { signal: AbortSignal.timeout(timeoutMs), timeoutMs, env, ...input });
   }
 
   /** Like `run`, but what fails throws with Helm's own words. */
-  async ok(args: readonly string[], options: { values?: Values; kubeconfig?: string } = {}): Promise<string> {
+  async ok(args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(args, options);
-    if (code !== 0) throw new Error(`helm ${args.join(' ')} ended with ${code}: ${stderr}`);
+    if (code !== 0) throw new Error(`helm ${args.join(' ')} ended with ${code}: ${stderr}${stdout}`);
     return stdout;
   }
 

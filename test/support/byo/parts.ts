@@ -51,11 +51,12 @@ const WARM_MS = 240_000;
 /** The engines, as runtimes name them. */
 export type EngineName = 'e2b' | 'cubesandbox';
 
-let pulled: Promise<string> | undefined;
+/** By the registry that it was pushed to. */
+const pulled = new Map<string, Promise<string>>();
 
 /** The operator's image in the registry of base images; made, pushed and pulled by the node once. */
-const jobsImage = ({ node, k8s }: Pick<ByoParts, 'node' | 'k8s'>, say: Say): Promise<string> => {
-  pulled ??= (async () => {
+export const jobsImage = ({ node, k8s }: Pick<ByoParts, 'node' | 'k8s'>, say: Say): Promise<string> => {
+  const pull = async (): Promise<string> => {
     const { signal } = new AbortController();
     const { layout } = await operatorImage(say, signal);
     const image = await pushImage(layout, node.baseRegistry, 'skill-operator', signal);
@@ -71,8 +72,10 @@ const jobsImage = ({ node, k8s }: Pick<ByoParts, 'node' | 'k8s'>, say: Say): Pro
     });
     await k8s.delete({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
     return image;
-  })();
-  return pulled;
+  };
+  const known = pulled.get(node.baseRegistry.address) ?? pull();
+  pulled.set(node.baseRegistry.address, known);
+  return known;
 };
 
 /** Everything around the operator. */
@@ -120,7 +123,11 @@ export async function settingsOf(parts: ByoParts, options: ByoOptions): Promise<
   };
 }
 
-async function applySecrets({ node, k8s, account, builds, gates }: ByoParts): Promise<void> {
+/** Every Secret that the settings of an operator in the namespace `home` name. */
+export function secretsOf(
+  { node, builds, gates }: Pick<ByoParts, 'node' | 'builds' | 'gates'>,
+  home: string,
+): K8sObject[] {
   const { username, password } = node.registry;
   const auth = Buffer.from(`${username}:${password}`).toString('base64');
   const text = JSON.stringify({ auths: { [gates.registry.address]: { auth } } });
@@ -134,11 +141,10 @@ async function applySecrets({ node, k8s, account, builds, gates }: ByoParts): Pr
   const key = (name: EngineName): K8sObject => ({
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: { name, namespace: account.namespace },
+    metadata: { name, namespace: home },
     stringData: { apiKey: KEYS[name] },
   });
-  const home = account.namespace;
-  await k8s.apply([docker('registry-push', builds), docker('registry', home), key('e2b'), key('cubesandbox')]);
+  return [docker('registry-push', builds), docker('registry', home), key('e2b'), key('cubesandbox')];
 }
 
 /** The template that the operator's map has for `e2b::python`. */
@@ -148,13 +154,11 @@ async function registerPlatform({ url }: E2BStub): Promise<void> {
   if (status !== 202) throw new Error(`the stub answers ${status} to a template`);
 }
 
-/** Starts stubs and gates and gives an operator its rights and Secrets; `stack` gets what ends all of it. */
-export async function openParts(info: ClusterInfo, node: NodeInfo, stack: AsyncDisposableStack): Promise<ByoParts> {
-  const k8s = stack.use(new K8s(info.kubeconfig));
-  const account = await createOperatorAccount(info);
-  const builds = await k8s.createNamespace('builds', { 'pod-security.kubernetes.io/enforce': 'baseline' });
-  stack.defer(() => k8s.delete({ apiVersion: 'v1', kind: 'Namespace', name: builds }));
-  await allowBuilds(info, account, builds);
+/** Starts stubs of the engines, and gates to them and to the registry that pods reach; `stack` gets what ends them. */
+export async function openOutside(
+  node: NodeInfo,
+  stack: AsyncDisposableStack,
+): Promise<Pick<ByoParts, 'e2b' | 'cube' | 'gates'>> {
   const e2b = stack.use(await new WatchedE2B().listen());
   const cube = stack.use(await new WatchedCube().listen());
   cube.key = KEYS.cubesandbox;
@@ -170,7 +174,17 @@ export async function openParts(info: ClusterInfo, node: NodeInfo, stack: AsyncD
     cubesandbox: await gate(new URL(cube.url)),
     registry: await gate({ hostname, port }),
   };
-  const parts: ByoParts = { info, node, k8s, account, builds, e2b, cube, gates };
-  await applySecrets(parts);
+  return { e2b, cube, gates };
+}
+
+/** Starts what is outside and gives an operator its rights and Secrets; `stack` gets what ends all of it. */
+export async function openParts(info: ClusterInfo, node: NodeInfo, stack: AsyncDisposableStack): Promise<ByoParts> {
+  const k8s = stack.use(new K8s(info.kubeconfig));
+  const account = await createOperatorAccount(info);
+  const builds = await k8s.createNamespace('builds', { 'pod-security.kubernetes.io/enforce': 'baseline' });
+  stack.defer(() => k8s.delete({ apiVersion: 'v1', kind: 'Namespace', name: builds }));
+  await allowBuilds(info, account, builds);
+  const parts: ByoParts = { info, node, k8s, account, builds, ...(await openOutside(node, stack)) };
+  await k8s.apply(secretsOf(parts, account.namespace));
   return parts;
 }
