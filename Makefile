@@ -43,7 +43,7 @@ cluster: install ## Start the test cluster (NODE=1: with a node) and keep it unt
 kind: install ## The same on a kind cluster, where a Docker engine answers
 	node test/cluster/kind.ts
 
-demo: install ## Marketplace to validated, stored skills on a real API server (URL=<git url>, KEEP=1)
+demo: install ## Marketplace to validated, stored skills on a real API server (URL=<git url>, KEEP=1, CHART=1: the chart on a node)
 	node scripts/demo.ts
 
 bench: install ## Time the targets of the design on this machine; prints value, target, ok or MISS

@@ -1,22 +1,43 @@
 /**
  * `make demo`: a marketplace in Git becomes validated, stored skills, on a real API server, S3 server and Git server of its own.
  * URL=<git url> takes that marketplace instead of examples/marketplace; KEEP=1 leaves everything up until Ctrl-C.
+ * CHART=1 installs the chart with the operator's image on a node and goes on to upgrade, fail-over and uninstall.
  * Exit code 0 when every step came true, 1 when one did not, 130 when it was stopped.
  */
 import { once } from 'node:events';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Cluster } from '../test/cluster/start.ts';
+import { type Cluster, whyNoNode } from '../test/cluster/start.ts';
+import type { ChartStage } from '../test/support/chart/stage.ts';
+import type { ClusterInfo } from '../test/support/cluster-info.ts';
 import { createRepository, type TestRepository, type TestTree } from '../test/support/git.ts';
 import type { Operator } from '../test/support/operator.ts';
 import { applySource, SOURCE, urlObstacle, watchSkills } from './lib/demo/apply.ts';
 import { showBucket } from './lib/demo/bucket.ts';
+import {
+  bringUpChart,
+  demoValues,
+  handsOf,
+  logsOfPods,
+  showFailover,
+  showInstall,
+  showTest,
+  showUninstall,
+  showUpgrade,
+} from './lib/demo/chart.ts';
 import { showImages } from './lib/demo/images.ts';
 import { breakSkill, FILE, mendSkill, type Repairable } from './lib/demo/repair.ts';
 import { duration, Screen } from './lib/demo/screen.ts';
 import { checkExamples, type SkillView } from './lib/demo/skills.ts';
-import { bringUpCluster, bringUpOperator, createStage, kubernetesVersion, type Stage } from './lib/demo/stage.ts';
+import {
+  BUCKET,
+  bringUpCluster,
+  bringUpOperator,
+  createStage,
+  kubernetesVersion,
+  type Stage,
+} from './lib/demo/stage.ts';
 import { invitation, limits, welcome } from './lib/demo/texts.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../examples/marketplace', import.meta.url));
@@ -25,11 +46,13 @@ const LOG_LINES = 8;
 
 const began = performance.now();
 const url = process.env.URL || undefined;
-const keep = ![undefined, '', '0', 'false'].includes(process.env.KEEP);
+const isOn = (value: string | undefined): boolean => ![undefined, '', '0', 'false'].includes(value);
+const keep = isOn(process.env.KEEP);
+const withChart = isOn(process.env.CHART);
 const screen = new Screen(process.stdout, process.env);
 const stopping = new AbortController();
 /** What has come up so far; a failure tells what it can from it. */
-const up: { cluster?: Cluster; operator?: Operator } = {};
+const up: { cluster?: Cluster; operator?: Operator; chart?: ChartStage } = {};
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.on(name, () => stopping.abort(new DOMException('stopped', 'AbortError')));
 
@@ -52,9 +75,9 @@ interface Pushed {
   summary: string;
 }
 
-async function pushExamples(cluster: Cluster): Promise<Pushed> {
+async function pushExamples({ git }: ClusterInfo): Promise<Pushed> {
   const tree = await readTree(EXAMPLES);
-  const repository = await createRepository(cluster.info.git.root, SOURCE);
+  const repository = await createRepository(git.root, SOURCE);
   const commit = await repository.commit(tree, { message: 'Nine example skills' });
   const skills = Object.keys(tree).filter((path) => /^plugins\/[^/]+\/skills\/[^/]+\/SKILL\.md$/.test(path));
   const plugins = new Set(skills.map((path) => path.split('/')[1]));
@@ -72,13 +95,13 @@ async function startUp(stage: Stage): Promise<Pushed | undefined> {
     const cluster = await bringUpCluster(stage);
     up.cluster = cluster;
     const { s3, git } = cluster.info;
-    return `Kubernetes ${await kubernetesVersion(cluster)}, S3 at ${s3.endpoint}, Git at ${git.httpUrl}`;
+    return `Kubernetes ${await kubernetesVersion(cluster.info)}, S3 at ${s3.endpoint}, Git at ${git.httpUrl}`;
   });
   const { cluster } = up;
   if (!cluster) throw new Error('there is no cluster');
   if (url === undefined) {
     await stage.step('Push examples/marketplace to the Git server', async () => {
-      pushed = await pushExamples(cluster);
+      pushed = await pushExamples(cluster.info);
       return pushed.summary;
     });
   }
@@ -114,11 +137,52 @@ async function play(stage: Stage): Promise<void> {
   limits(screen, before);
 }
 
+/** The same path with the chart on a node, and what comes after: upgrade, fail-over, uninstall. */
+async function playChart(stage: Stage): Promise<void> {
+  await stage.step('Start a cluster with a node, and make the image of the operator', async () => {
+    screen.say(
+      'on addresses of this machine alone; the first run on a machine makes the parts, which takes some minutes',
+    );
+    up.chart = await bringUpChart(stage);
+    return `Kubernetes ${await kubernetesVersion(up.chart.info)} with node ${up.chart.node.name}`;
+  });
+  const { chart } = up;
+  if (!chart) throw new Error('there is no cluster');
+  const values = demoValues(chart);
+  const operator = handsOf(chart);
+  let pushed: Pushed | undefined;
+  let before: SkillView[] = [];
+  await stage.step('Push examples/marketplace to the Git server', async () => {
+    pushed = await pushExamples(chart.info);
+    return pushed.summary;
+  });
+  await stage.step('Install the chart', () => showInstall(stage, chart, values));
+  await stage.step('Test the release', () => showTest(stage, chart));
+  const address = `${chart.info.git.httpUrl}/${SOURCE}.git`;
+  await stage.step('Apply a MarketplaceSource', () => applySource(stage, operator, address));
+  await stage.step('Watch the Skills turn Ready', async () => {
+    const { views, summary } = await watchSkills(stage, operator);
+    before = views;
+    checkExamples(views);
+    return summary;
+  });
+  await stage.step('Look into the bucket', () => showBucket(stage, operator, before));
+  await stage.step('Upgrade the release', () => showUpgrade(stage, chart, values, before));
+  await stage.step('Delete the pod that works', () => showFailover(stage, chart));
+  if (pushed) {
+    const given: Repairable = { stage, operator, ...pushed, before };
+    await stage.step('Push a commit that breaks one skill, to the pod that took over', () => breakSkill(given));
+    await stage.step('Push the repair', () => mendSkill(given));
+  }
+  if (!keep) await stage.step('Uninstall the release', () => showUninstall(stage, chart));
+}
+
 /** Says why a step failed, and what the operator had to say. */
-function tellFailure(error: unknown): void {
+async function tellFailure(error: unknown): Promise<void> {
   screen.say(`${screen.paint('red', '✗')} ${screen.paint('bold', 'this step did not come true')}`);
   screen.tell(error instanceof Error ? error.message : String(error), undefined, 2);
-  const lines = (up.operator?.logs() ?? []).filter(({ level }) => level === 'warn' || level === 'error');
+  const logs = up.chart ? await logsOfPods(up.chart).catch(() => []) : (up.operator?.logs() ?? []);
+  const lines = logs.filter(({ level }) => level === 'warn' || level === 'error');
   if (lines.length === 0) return;
   screen.say("The operator's last warnings:");
   for (const line of lines.slice(-LOG_LINES)) screen.tell(JSON.stringify(line), 'dim', 2);
@@ -127,28 +191,45 @@ function tellFailure(error: unknown): void {
 async function run(stage: Stage): Promise<number> {
   let code: number = EXIT.done;
   try {
-    await play(stage);
+    await (withChart ? playChart(stage) : play(stage));
   } catch (error) {
     if (stopping.signal.aborted) return EXIT.stopped;
-    tellFailure(error);
+    await tellFailure(error);
     code = EXIT.failed;
   }
-  if (keep && up.cluster && !stopping.signal.aborted) {
-    invitation(screen, up.cluster, url);
+  const info = up.chart?.info ?? up.cluster?.info;
+  if (keep && info && !stopping.signal.aborted) {
+    invitation(screen, { info, bucket: up.chart?.bucket ?? BUCKET, url });
     await once(stopping.signal, 'abort');
   }
   return code;
 }
 
+/** Why the demo cannot do what it is asked for, before anything is started. */
+async function obstacleOf(): Promise<string | undefined> {
+  if (!withChart) return url === undefined ? undefined : urlObstacle(url);
+  if (url !== undefined) return 'CHART=1 takes no URL: its pods reach this machine alone; leave one of the two out';
+  const why = await whyNoNode({ kubeconfig: '', signal: stopping.signal });
+  return why === undefined
+    ? undefined
+    : `the chart needs a node to run on: ${why}; make demo without CHART=1 needs none`;
+}
+
+/** Number of steps. */
+function steps(): number {
+  if (withChart) return keep ? 11 : 12;
+  return url === undefined ? 9 : 5;
+}
+
 /** The whole demo; resolves with the exit code. */
 async function main(): Promise<number> {
-  const obstacle = url === undefined ? undefined : urlObstacle(url);
+  const obstacle = await obstacleOf();
   if (obstacle !== undefined) {
     screen.print(`${screen.paint('red', '✗')} ${obstacle}`);
     return EXIT.failed;
   }
   welcome(screen, url);
-  const { stage, cleanUp } = createStage({ screen, signal: stopping.signal, url }, url === undefined ? 9 : 5);
+  const { stage, cleanUp } = createStage({ screen, signal: stopping.signal, url }, steps());
   const code = await run(stage);
   screen.print('', screen.paint('dim', 'Cleaning up …'));
   await cleanUp();

@@ -116,6 +116,40 @@ test('make demo URL=… KEEP=1 takes any marketplace and stays up until it is st
   expect(leftovers()).toEqual([]);
 });
 
+test.skipIf(!inject('cluster').node)(
+  'make demo CHART=1 installs, tests, upgrades, hands over and uninstalls the chart',
+  { timeout: RUN_MS },
+  async () => {
+    const { code, text } = await run({ CHART: '1' });
+    expect(code, text).toBe(0);
+    const said = [
+      /✓ both pods are Ready, skill-operator-\S+ works and the other waits for its Lease/,
+      /✓ a pod of the cluster reached the operator/,
+      /✓ 6 of 9 Skills Ready, 2 BuildNotConfigured, 1 Invalid/,
+      /✓ both pods are new, skill-operator-\S+ has looked at all 9 Skills and written none/,
+      /✓ skill-operator-\S+ leads \d+\.\d s later/,
+      /✓ Ready again \d+\.\d s after the push/,
+      /✓ the release is gone; the CRDs and 9 Skills stay/,
+    ];
+    expect(
+      said.filter((line) => !line.test(text)),
+      text,
+    ).toEqual([]);
+    expect(leftovers()).toEqual([]);
+  },
+);
+
+test('CHART=1 and a marketplace from elsewhere are refused together, before anything starts', async () => {
+  const { code, text } = await run({ CHART: '1', URL: 'https://git.example.com/team/skills.git' });
+  expect({ code, text }).toMatchInlineSnapshot(`
+    {
+      "code": 1,
+      "text": "✗ CHART=1 takes no URL: its pods reach this machine alone; leave one of the two out
+    ",
+    }
+  `);
+});
+
 test('a marketplace that is not there ends the demo with the reason, and with nothing left behind', {
   timeout: RUN_MS,
 }, async () => {

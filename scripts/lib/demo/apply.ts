@@ -4,10 +4,9 @@ import { API_VERSION, LABELS } from '../../../src/api/labels.ts';
 import { messageOf } from '../../../src/base/errors.ts';
 import { parseUrl } from '../../../src/marketplace/url.ts';
 import { ApiFailure, condition, type K8sObject } from '../../../test/support/k8s.ts';
-import type { Operator } from '../../../test/support/operator.ts';
 import { duration } from './screen.ts';
 import { BROKEN_ON_PURPOSE, countLine, type SkillView, skillTable, viewOf } from './skills.ts';
-import { NAMESPACE, type Stage } from './stage.ts';
+import { type Hands, NAMESPACE, type Stage } from './stage.ts';
 
 /** Name of the demo's MarketplaceSource. */
 export const SOURCE = 'examples';
@@ -46,7 +45,7 @@ export function urlObstacle(url: string): string | undefined {
 }
 
 /** Shows and applies the MarketplaceSource. */
-export async function applySource({ screen }: Stage, operator: Operator, url: string): Promise<string> {
+export async function applySource({ screen }: Stage, operator: Hands, url: string): Promise<string> {
   const object = sourceFor(url);
   const yaml = stringify(object).trimEnd().split('\n');
   screen.command("kubectl apply -f - <<'EOF'");
@@ -62,7 +61,7 @@ export async function applySource({ screen }: Stage, operator: Operator, url: st
 }
 
 /** All Skills of the source, by name. */
-async function listSkills(operator: Operator): Promise<SkillView[]> {
+async function listSkills(operator: Hands): Promise<SkillView[]> {
   const labelSelector = `${LABELS.source}=${SOURCE}`;
   const objects = await operator.k8s.list({
     apiVersion: API_VERSION,
@@ -74,7 +73,7 @@ async function listSkills(operator: Operator): Promise<SkillView[]> {
 }
 
 /** What the source says while it is not Ready; undefined when it is. Throws when it will not become so. */
-async function sourceObstacle(operator: Operator, refusedMs: number): Promise<string | undefined> {
+async function sourceObstacle(operator: Hands, refusedMs: number): Promise<string | undefined> {
   const object = await operator.k8s.get(operator.source(SOURCE));
   if (!object) throw new Error(`MarketplaceSource ${SOURCE} has vanished`);
   const ready = condition(object, 'Ready');
@@ -119,7 +118,7 @@ function explain({ screen, url }: Stage, views: readonly SkillView[]): void {
 }
 
 /** Watches until the source is Ready and every Skill has settled; resolves with the Skills. */
-export async function watchSkills(stage: Stage, operator: Operator): Promise<{ views: SkillView[]; summary: string }> {
+export async function watchSkills(stage: Stage, operator: Hands): Promise<{ views: SkillView[]; summary: string }> {
   const { screen, signal } = stage;
   const began = performance.now();
   const report = reporter(stage);

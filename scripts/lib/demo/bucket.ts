@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Manifest } from '../../../src/store/package.types.ts';
-import type { Operator } from '../../../test/support/operator.ts';
 import { listObjects, readObject } from '../../../test/support/s3.ts';
 import { size } from './screen.ts';
 import type { ShownVersion, SkillView } from './skills.ts';
-import { NAMESPACE, type Stage } from './stage.ts';
+import { type Hands, NAMESPACE, type Stage } from './stage.ts';
 import { table } from './table.ts';
 
 /** Packages that are listed and checked; a large marketplace has more. */
@@ -25,7 +24,7 @@ function find(objects: readonly Stored[], end: string): Stored {
 }
 
 /** Follows the sums as a reader does: status → manifest → archive. Throws when one does not fit. */
-async function verify(operator: Operator, objects: readonly Stored[], version: ShownVersion): Promise<void> {
+async function verify(operator: Hands, objects: readonly Stored[], version: ShownVersion): Promise<void> {
   const { info, bucket } = operator;
   const base = `packages/${NAMESPACE}/${version.digest}`;
   const manifest = await readObject(info.s3, bucket, find(objects, `${base}/manifest.json`).key);
@@ -38,7 +37,7 @@ async function verify(operator: Operator, objects: readonly Stored[], version: S
 }
 
 /** Lists what lies in the bucket for these Skills and checks every sum. */
-export async function showBucket(stage: Stage, operator: Operator, views: readonly SkillView[]): Promise<string> {
+export async function showBucket(stage: Stage, operator: Hands, views: readonly SkillView[]): Promise<string> {
   const { screen } = stage;
   const objects = await listObjects(operator.info.s3, operator.bucket);
   const stored = views.filter((view) => view.stored !== undefined);

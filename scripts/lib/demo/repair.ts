@@ -1,11 +1,10 @@
 import { ANNOTATIONS } from '../../../src/api/labels.ts';
 import type { TestRepository } from '../../../test/support/git.ts';
 import { condition, type K8sObject } from '../../../test/support/k8s.ts';
-import type { Operator } from '../../../test/support/operator.ts';
 import { SOURCE } from './apply.ts';
 import { duration } from './screen.ts';
 import type { SkillView } from './skills.ts';
-import { NAMESPACE, type Stage } from './stage.ts';
+import { type Hands, NAMESPACE, type Stage } from './stage.ts';
 
 /** The skill that the demo breaks and mends, and its file. */
 export const VICTIM = 'release/changelog-writer';
@@ -30,7 +29,7 @@ const descriptionOf = (file: string): string => /^description: .*$/m.exec(file)?
 /** What breaking and mending need. */
 export interface Repairable {
   stage: Stage;
-  operator: Operator;
+  operator: Hands;
   repository: TestRepository;
   /** The file as it was first pushed. */
   original: string;

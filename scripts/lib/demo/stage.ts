@@ -1,4 +1,5 @@
 import { type Cluster, startCluster } from '../../../test/cluster/start.ts';
+import type { ClusterInfo } from '../../../test/support/cluster-info.ts';
 import { K8s } from '../../../test/support/k8s.ts';
 import { type Operator, startOperator } from '../../../test/support/operator.ts';
 import { createOperatorAccount, installCrds } from '../../../test/support/operator-account.ts';
@@ -11,6 +12,9 @@ export const NAMESPACE = 'demo';
 const OPERATOR_NAMESPACE = 'skill-operator-system';
 /** Bucket of the packages. */
 export const BUCKET = 'skills';
+
+/** What the steps need of an operator, wherever it runs. */
+export type Hands = Pick<Operator, 'k8s' | 'source' | 'skill' | 'check' | 'info' | 'bucket'>;
 
 /** What every step of the demo works with. */
 export interface Stage {
@@ -80,8 +84,8 @@ export async function bringUpCluster(stage: Stage): Promise<Cluster> {
 }
 
 /** Version of the API server, such as `v1.34.4`. */
-export async function kubernetesVersion(cluster: Cluster): Promise<string> {
-  await using k8s = new K8s(cluster.info.kubeconfig);
+export async function kubernetesVersion({ kubeconfig }: ClusterInfo): Promise<string> {
+  await using k8s = new K8s(kubeconfig);
   const { text } = await k8s.api.request('GET', '/version');
   return (JSON.parse(text) as { gitVersion: string }).gitVersion;
 }

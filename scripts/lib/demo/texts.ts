@@ -1,9 +1,9 @@
-import type { Cluster } from '../../../test/cluster/start.ts';
+import type { ClusterInfo } from '../../../test/support/cluster-info.ts';
 import { SOURCE } from './apply.ts';
 import { VICTIM } from './repair.ts';
 import type { Screen } from './screen.ts';
 import type { SkillView } from './skills.ts';
-import { BUCKET, NAMESPACE } from './stage.ts';
+import { NAMESPACE } from './stage.ts';
 
 /** What is about to happen. */
 export function welcome(screen: Screen, url: string | undefined): void {
@@ -31,8 +31,12 @@ export function limits(screen: Screen, views: readonly SkillView[]): void {
 }
 
 /** What a person can try while everything stays up. */
-export function invitation(screen: Screen, cluster: Cluster, url: string | undefined): void {
-  const { kubeconfig, s3, git } = cluster.info;
+export function invitation(
+  screen: Screen,
+  given: { info: ClusterInfo; bucket: string; url: string | undefined },
+): void {
+  const { info, bucket, url } = given;
+  const { kubeconfig, s3, git } = info;
   const skill = url === undefined ? ` ${SOURCE}.${VICTIM.replace('/', '.')}` : '';
   screen.print('', screen.paint('bold', 'Everything stays up until Ctrl-C. In another terminal:'));
   screen.say(
@@ -52,7 +56,7 @@ export function invitation(screen: Screen, cluster: Cluster, url: string | undef
   screen.say(
     `export AWS_ENDPOINT_URL=${s3.endpoint} AWS_REGION=${s3.region}`,
     `export AWS_ACCESS_KEY_ID=${s3.accessKey} AWS_SECRET_ACCESS_KEY=${s3.secretKey}`,
-    `aws s3 ls --recursive s3://${BUCKET}    # or any other S3 client`,
+    `aws s3 ls --recursive s3://${bucket}    # or any other S3 client`,
     '',
   );
 }
