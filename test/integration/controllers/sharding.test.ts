@@ -70,7 +70,7 @@ test('shards divide the sources of several namespaces, and a source that moves t
     },
     { what: 'the labels of the new shard' },
   );
-  expect(await passesOf(second)).toBeGreaterThan(1);
+  await eventually(async () => (await passesOf(second)) > 1, { what: 'the end of the pass of the new shard' });
   const leases = await k8s.list({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace: account.namespace });
   expect(leases).toHaveLength(2);
 });
