@@ -14,7 +14,7 @@ beforeAll(async () => {
   namespace = await k8s.createNamespace('chart');
   restricted = await k8s.createNamespace('chart', { 'pod-security.kubernetes.io/enforce': 'restricted' });
   // Namespaces that the values of the variants name.
-  for (const name of ['market', 'team-builds'])
+  for (const name of ['market', 'team', 'team-builds'])
     await k8s.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 }, HELM_COMPILE_MS);
 afterAll(async () => {
