@@ -45,7 +45,7 @@ export const buildSchema = z.strictObject({
   caBundle: z.strictObject({ configMap: text, key: text }).optional(),
   proxy: z.strictObject({ http: text.optional(), https: text.optional(), noProxy: text.optional() }).optional(),
   deadlines: z
-    .strictObject({ pendingSeconds: count, activeSeconds: count, keepSeconds: count })
+    .strictObject({ pendingSeconds: count, activeSeconds: count, keepSeconds: count, removalSeconds: count })
     .partial()
     .default({})
     .transform((given) => ({ ...BUILD_DEFAULTS.deadlines, ...given })),

@@ -66,6 +66,8 @@ export interface BuildSettings {
     activeSeconds: number;
     /** How long a finished Job and its pod stay for people to look at. */
     keepSeconds: number;
+    /** How long the removal of a template or an image is tried before the ledger takes it over (I16). */
+    removalSeconds: number;
   };
   resources: { fetch: ContainerResources; build: ContainerResources; push: ContainerResources };
   /** Largest sum of an image's layers, in bytes. */
@@ -100,7 +102,7 @@ export const BUILD_DEFAULTS = {
   serviceAccount: 'skill-builder',
   jobsCommand: ['node', 'dist/jobs.js'],
   architecture: 'amd64',
-  deadlines: { pendingSeconds: 300, activeSeconds: 1800, keepSeconds: 3600 },
+  deadlines: { pendingSeconds: 300, activeSeconds: 1800, keepSeconds: 3600, removalSeconds: 600 },
   resources: {
     fetch: {
       requests: { cpu: '50m', memory: '64Mi', 'ephemeral-storage': '128Mi' },

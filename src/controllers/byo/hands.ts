@@ -4,6 +4,7 @@ import { SKILLS } from '../../api/resources.ts';
 import type { Retired, Skill } from '../../api/skill.ts';
 import { retry } from '../../base/errors.ts';
 import { parsePinned } from '../../build/names.ts';
+import { BUILD_DEFAULTS } from '../../build/settings.ts';
 import { toPolicyError } from '../../kube/errors.ts';
 import { addFinalizer } from '../../kube/finalizer.ts';
 import { type KubeApi, keyOf } from '../../kube/types.ts';
@@ -21,6 +22,7 @@ import type { Removals } from './removals.ts';
 import type { BuildSlots } from './slots.ts';
 
 interface HandsDeps {
+  boundMs: number;
   api: KubeApi;
   skills: Expecting;
   jobs: BuildJobs;
@@ -40,9 +42,11 @@ const REGISTRY_MS = 30_000;
 /** The hands of the state machine: build Jobs, registry and engines, each driven from the status alone. */
 export class ByoHands implements Hands {
   readonly #deps: HandsDeps;
+  readonly boundMs: number;
 
   constructor(deps: HandsDeps) {
     this.#deps = deps;
+    this.boundMs = deps.boundMs;
   }
 
   configuredFor(engine: string | undefined): boolean {
@@ -160,6 +164,7 @@ function ledgerOwner({ metadata, spec }: Skill) {
 
 /** No builds and no engines here: everything that needs them waits, and what is outside is written down for later settings. */
 export const handsOff = (ledger: Pick<Ledger, 'add'>): Hands => ({
+  boundMs: BUILD_DEFAULTS.deadlines.removalSeconds * 1000,
   configuredFor: () => false,
   step: () => Promise.resolve({ events: [] as Event[] }),
   cancelJob: () => Promise.resolve(),

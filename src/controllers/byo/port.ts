@@ -21,6 +21,8 @@ export interface HandsTask {
 
 /** Everything outside the cluster that is made for a Skill: build Jobs, images, templates. */
 export interface Hands {
+  /** How long the removal of what a Skill leaves behind may hold up its deletion, milliseconds (I16). */
+  readonly boundMs: number;
   /** Whether skills of this engine can be built and registered here. */
   configuredFor(engine: string | undefined): boolean;
   /** Carries out what the slots ask for, one step further: safe to repeat and to die at any await. */

@@ -15,10 +15,10 @@ interface RemovalDeps {
   registry: Registry;
   records: ImageRecords;
   clock: Clock;
+  /** How long a removal is tried before the version goes to the ledger (I16), milliseconds. */
+  boundMs: number;
 }
 
-/** How long a removal is tried before the version goes to the ledger (I16). */
-const BOUND_MS = 600_000;
 const RETRY_MS = 30_000;
 
 /** The part of a version that names what is outside the cluster. */
@@ -58,7 +58,7 @@ export class Removals {
         this.#since.delete(id);
         return { type: 'RetiredFailed', entry };
       }
-      const retriesLeft = !once && now - since < BOUND_MS;
+      const retriesLeft = !once && now - since < this.#deps.boundMs;
       if (!retriesLeft) this.#since.delete(id);
       return { type: 'RetiredInUse', entry, retriesLeft };
     }

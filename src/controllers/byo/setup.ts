@@ -87,9 +87,22 @@ export function byoHands(options: ByoOptions, around: Surroundings): Byo {
     ended,
   });
   const registrations = new Registrations({ installation: settings.installation, engines, skills, clock });
-  const removals = new Removals({ builds, registrations, registry, records, clock });
+  const boundMs = settings.deadlines.removalSeconds * 1000;
+  const removals = new Removals({ builds, registrations, registry, records, clock, boundMs });
   const ledger = new Ledger(api, options.operatorNamespace);
   const leftovers = new Leftovers({ builds, jobs, registry, records, ledger });
-  const hands = new ByoHands({ api, skills, jobs, builds, registrations, removals, ledger, leftovers, slots, records });
+  const hands = new ByoHands({
+    boundMs,
+    api,
+    skills,
+    jobs,
+    builds,
+    registrations,
+    removals,
+    ledger,
+    leftovers,
+    slots,
+    records,
+  });
   return { hands, slots, ledger, removals, leftovers, repositoryOf: (owner) => builds.repositoryOf(owner) };
 }

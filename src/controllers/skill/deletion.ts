@@ -19,8 +19,6 @@ interface DeletionDeps {
   clock: Clock;
 }
 
-/** After this time what is left goes to the ledger, and the Skill goes (I16). */
-const BOUND_MS = 600_000;
 const RETRY_MS = 30_000;
 
 /** Ends a Skill that has the finalizer: Jobs cancelled, templates and images removed or written into the ledger, finalizer gone. */
@@ -69,7 +67,7 @@ export class Deletion {
     return undefined;
   }
 
-  /** One try in a namespace that is going, or for an engine that is not configured; else ten minutes. */
+  /** One try in a namespace that is going, or for an engine that is not configured; else the bound of the settings (I16). */
   async #expired(skill: Skill, pass: Pass, signal: AbortSignal): Promise<boolean> {
     const left = pass.slots.retired.filter(({ templateID }) => templateID !== undefined);
     if (left.some(({ engine }) => !this.#deps.hands.configuredFor(engine))) return true;
@@ -84,7 +82,7 @@ export class Deletion {
   }
 
   #isOld({ metadata }: Skill): boolean {
-    return this.#deps.clock.now() - Date.parse(metadata.deletionTimestamp ?? '') > BOUND_MS;
+    return this.#deps.clock.now() - Date.parse(metadata.deletionTimestamp ?? '') > this.#deps.hands.boundMs;
   }
 
   /** The step, whose failure holds the deletion up no longer than all else does (I16). */
@@ -102,7 +100,7 @@ export class Deletion {
     await this.#orPast(skill, this.#deps.hands.keepImages(skill, signal), signal);
   }
 
-  /** The record is given up only where it can never be made: the operator's own namespace goes too, or nobody lets it write for ten minutes. */
+  /** The record is given up only where it can never be made: the operator's own namespace goes too, or nobody lets it write until the bound. */
   async #record(skill: Skill, write: Promise<void>, signal: AbortSignal): Promise<boolean> {
     try {
       await write;

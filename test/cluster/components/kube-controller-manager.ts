@@ -13,13 +13,14 @@ const CONTROLLERS = [
   'serviceaccount-token-controller',
   'root-ca-certificate-publisher-controller',
   'clusterrole-aggregation-controller',
+  // Image builds without a node: somebody else then plays the kubelet.
+  'job-controller',
 ];
 
-// What pods, Jobs, Services and quotas need beside.
+// What pods, Services and quotas need beside.
 const NODE_CONTROLLERS = [
   'deployment-controller',
   'endpointslice-controller',
-  'job-controller',
   'node-lifecycle-controller',
   'pod-garbage-collector-controller',
   'replicaset-controller',

@@ -22,7 +22,9 @@ export interface ByoOptions {
   /** Gets one line for every step that takes a while; default: standard error. */
   say?: Say;
   /** How the operator runs. */
-  operator?: Pick<OperatorOptions, 'env' | 'args' | 'watchAll'>;
+  operator?: Pick<OperatorOptions, 'env' | 'args' | 'main' | 'watchAll'>;
+  /** Puts something between the operator and the API server. */
+  through?: (account: OperatorAccount) => Promise<OperatorAccount>;
 }
 
 /** Calls `after` when a request that changes something has taken effect, before its answer leaves. */
@@ -98,7 +100,7 @@ export async function settingsOf(parts: ByoParts, options: ByoOptions): Promise<
   return {
     build: {
       namespace: builds,
-      operatorImage: await jobsImage(parts, options.say ?? aloud),
+      operatorImage: options.build?.operatorImage ?? (await jobsImage(parts, options.say ?? aloud)),
       builderImage: node.images.kaniko,
       registry: {
         host: gates.registry.address,

@@ -177,7 +177,8 @@ export async function openByoStage(info: ClusterInfo, node: NodeInfo, options: B
   writeFileSync(file, stringify(await settingsOf(parts, options)));
   const { args = [], ...rest } = options.operator ?? {};
   const flags = ['--config', file, '--leader-election=false', ...args];
-  const operator = stack.use(await startOperator(info, { account: parts.account, args: flags, ...rest }));
+  const account = (await options.through?.(parts.account)) ?? parts.account;
+  const operator = stack.use(await startOperator(info, { account, args: flags, ...rest }));
   const all = stack.move();
   return new ByoStage(operator, parts, () => all.disposeAsync());
 }

@@ -15,7 +15,7 @@ describe('buildSettingsProblems', () => {
     [{ registry: { host: 'r', prefix: 'Team/' } }, /registry.prefix/],
     [{ baseImages: { map: { 'quay.io/x': 'm' } } }, /baseImages.map/],
     [{ jobsCommand: [] }, /jobsCommand/],
-    [{ deadlines: { pendingSeconds: 1, activeSeconds: 604_800, keepSeconds: 1 } }, /a week/],
+    [{ deadlines: { pendingSeconds: 1, activeSeconds: 604_800, keepSeconds: 1, removalSeconds: 1 } }, /a week/],
     [{ limits: { total: 0, perNamespace: 1 } }, /at least 1/],
     [{ proxy: { http: 'http://user:pw@proxy' } }, /must not hold a user or a password: every Dockerfile could read/],
     [{ proxy: { https: 'proxy:3128' } }, /proxy.https must be an http or https URL/],
