@@ -241,9 +241,18 @@ describe.skipIf(!node)('a build Job on the node', () => {
   });
 
   test('ends at its deadline', async () => {
-    const deadlines = { pendingSeconds: 19, activeSeconds: 1, keepSeconds: 600 };
+    const deadlines = { ...BUILD_DEFAULTS.deadlines, pendingSeconds: 19, activeSeconds: 1 };
     const build = await start(from('RUN sleep 600'), { deadlines });
     expect(await build.becomes({ phase: 'Failed' })).toMatchObject({ class: 'Timeout', reason: 'BuildTimeout' });
+    // The kubelet ended it, not the Job controller, which would have taken the log along.
+    expect(await build.log('build')).toContain('sleep 600');
+  });
+
+  test('is ended when it fills the disk', async () => {
+    const small = { requests: {}, limits: { memory: '512Mi', 'ephemeral-storage': '64Mi' } };
+    const resources = { fetch: small, build: small, push: small };
+    const build = await start(from('RUN dd if=/dev/zero of=/full bs=1M count=200 && sleep 600'), { resources });
+    expect(await build.becomes({ phase: 'Failed' })).toMatchObject({ class: 'Disk', reason: 'BuildOutOfDisk' });
   });
 
   const LATER = 301_000;

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type ByoStage, isReady, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
+import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
 import { requestPass } from '../../support/market.ts';
 
@@ -10,14 +11,28 @@ describe.skipIf(!node)('a build or a registration that fails', () => {
   let stage: ByoStage;
   beforeAll(async () => {
     stage = await openByoStage(info, node);
+    // It fails, waits half a minute and fails again: meanwhile there is other work.
+    await stage.market('memory', { greedy: stage.skill('e2b', 'greedy', stage.from('RUN tail /dev/zero')) });
   });
   afterAll(() => stage?.[Symbol.asyncDispose]());
   afterEach(async () => {
-    for (const gate of Object.values(stage.gates)) gate.down = false;
+    for (const gate of Object.values(stage.gates)) {
+      gate.down = false;
+      gate.busy = false;
+    }
     await stage.operator.check();
   });
 
   const numbered = (number: number) => stage.from(`RUN echo ${number} > /number`);
+  /** A Secret with a registry credential: its data as it is, and with a password that is wrong. */
+  async function credentials(name: string, namespace: string) {
+    const ref = { apiVersion: 'v1', kind: 'Secret', name, namespace };
+    const good = (await stage.k8s.get(ref))?.data as Record<string, string>;
+    const auth = Buffer.from('pusher:wrong').toString('base64');
+    const text = JSON.stringify({ auths: { [stage.gates.registry.address]: { auth } } });
+    return { ref, good, bad: { '.dockerconfigjson': Buffer.from(text).toString('base64') } };
+  }
+
   const isNotReady = (reason: string) => (object: K8sObject) => {
     const ready = condition(object, 'Ready');
     return ready?.status === 'False' && ready.reason === reason;
@@ -27,10 +42,15 @@ describe.skipIf(!node)('a build or a registration that fails', () => {
     const { push } = await stage.market('run', { breaks: stage.skill('e2b', 'breaks', numbered(1)) });
     const skill = 'run.p.breaks';
     const { served } = (await stage.until(skill, 'Ready', isReady)).status;
-    await push({ breaks: stage.skill('e2b', 'breaks', stage.from('RUN echo this is the reason; exit 3')) });
+    await push({
+      breaks: stage.skill('e2b', 'breaks', stage.from('MAINTAINER x', 'RUN echo this is the reason; exit 3')),
+    });
     const failed = await stage.until(skill, 'Failed', isNotReady('BuildCommandFailed'));
     expect(failed.status.candidate).toMatchObject({ phase: 'Failed', attempt: 1 });
     expect(failed.status.candidate.logTail).toContain('this is the reason');
+    expect(failed.status.warnings).toContainEqual(
+      expect.objectContaining({ code: 'DockerfileSyntaxIgnored', path: '.e2b.dockerfile' }),
+    );
     expect(Buffer.byteLength(failed.status.candidate.logTail)).toBeLessThanOrEqual(2048);
     expect(condition(failed, 'Stalled')).toMatchObject({ status: 'True', reason: 'BuildCommandFailed' });
     expect(condition(failed, 'Serving')).toMatchObject({ status: 'True' });
@@ -104,23 +124,46 @@ describe.skipIf(!node)('a build or a registration that fails', () => {
     expect(waiting.status.candidate.phase).toBe('Queued');
     expect(await stage.jobs('cut.p.early')).toEqual([]);
     stage.gates.registry.down = false;
+    await requestPass(stage.k8s, stage.operator.skill('cut.p.early'));
     await stage.until('cut.p.early', 'Ready', isReady);
   });
 
+  test('goes on when the registry is busy for a while, without a second build', async () => {
+    await stage.market('busy', { patient: stage.skill('e2b', 'patient', stage.from('RUN sleep 3')) });
+    const skill = 'busy.p.patient';
+    await stage.until(skill, 'Building', ({ status }) => status?.candidate?.phase === 'Building');
+    stage.gates.registry.busy = true;
+    const { registry } = stage.gates;
+    await eventually(() => registry.refused > 0, { timeoutMs: LONG_MS, what: 'a push that is told to come later' });
+    stage.gates.registry.busy = false;
+    await stage.until(skill, 'Ready', isReady);
+    expect((await stage.jobs(skill)).length).toBe(1);
+  });
+
+  test('says that the push Secret is wrong, and builds again with the right one', async () => {
+    const { good, bad, ref } = await credentials('registry-push', stage.builds);
+    await stage.k8s.patch(ref, { data: bad });
+    try {
+      await stage.market('push', { blocked: stage.skill('e2b', 'blocked', numbered(1)) });
+      const waiting = await stage.until('push.p.blocked', 'refused', isNotReady('RegistryDenied'));
+      expect(condition(waiting, 'Ready')?.message).toContain('push Secret');
+      expect(waiting.status.candidate).toMatchObject({ phase: 'Building', attempt: 1 });
+      expect(waiting.status.candidate.retryAt).toBeDefined();
+    } finally {
+      await stage.k8s.patch(ref, { data: good });
+    }
+  });
+
   test('waits for a credential that the registry refuses, and uses the new one at once', async () => {
-    const { namespace } = stage.operator.account;
-    const ref = { apiVersion: 'v1', kind: 'Secret', name: 'registry', namespace };
-    const good = (await stage.k8s.get(ref))?.data['.dockerconfigjson'] as string;
-    const auth = Buffer.from('pusher:wrong').toString('base64');
-    const bad = JSON.stringify({ auths: { [stage.gates.registry.address]: { auth } } });
-    await stage.k8s.patch(ref, { data: { '.dockerconfigjson': Buffer.from(bad).toString('base64') } });
+    const { good, bad, ref } = await credentials('registry', stage.operator.account.namespace);
+    await stage.k8s.patch(ref, { data: bad });
     try {
       await stage.market('unauthorized', { denied: stage.skill('e2b', 'denied', numbered(1)) });
       const waiting = await stage.until('unauthorized.p.denied', 'refused', isNotReady('RegistryAuthFailed'));
       expect(waiting.status.served).toBeUndefined();
       expect(stage.templates('e2b', 'denied')).toEqual([]);
     } finally {
-      await stage.k8s.patch(ref, { data: { '.dockerconfigjson': good } });
+      await stage.k8s.patch(ref, { data: good });
     }
     await requestPass(stage.k8s, stage.operator.skill('unauthorized.p.denied'));
     await stage.until('unauthorized.p.denied', 'Ready', isReady);
@@ -150,10 +193,6 @@ describe.skipIf(!node)('a build or a registration that fails', () => {
   });
 
   test('says that the build needs too much memory, and tries it once more', async () => {
-    await stage.market('memory', { greedy: stage.skill('e2b', 'greedy', stage.from('RUN tail /dev/zero')) });
-    const first = await stage.until('memory.p.greedy', 'out of memory', isNotReady('BuildOutOfMemory'));
-    expect(first.status.candidate).toMatchObject({ phase: 'Building', attempt: 1 });
-    expect(first.status.candidate.retryAt).toBeDefined();
     const last = await stage.until('memory.p.greedy', 'Failed', ({ status }) => status.candidate.phase === 'Failed');
     expect(last.status.candidate).toMatchObject({ attempt: 2, reason: 'BuildOutOfMemory' });
     expect(condition(last, 'Stalled')).toMatchObject({ status: 'True' });

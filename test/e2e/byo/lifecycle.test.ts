@@ -31,7 +31,7 @@ describe.skipIf(!node)('the versions of a skill that brings its own image', () =
     expect(await stage.hasImage(image)).toBe(false);
   };
 
-  test.each<EngineName>(['e2b', 'cubesandbox'])('change, retire, come back and go on %s', async (engine) => {
+  test.concurrent.each<EngineName>(['e2b', 'cubesandbox'])('change, retire, come back and go on %s', async (engine) => {
     const name = `edition-${engine}`;
     const skill = `${engine}.p.${name}`;
     const { push, source } = await stage.market(engine, { [name]: described(engine, name, 1) });
@@ -171,7 +171,7 @@ describe.skipIf(!node)('the versions of a skill that brings its own image', () =
   });
 
   test('wait while suspended, their Job is cancelled, and they go on afterwards', async () => {
-    const slow = stage.from('RUN sleep 20', 'RUN echo done');
+    const slow = stage.from('RUN sleep 8', 'RUN echo done');
     await stage.market('pause', { sleeper: stage.skill('e2b', 'sleeper', slow) });
     const skill = 'pause.p.sleeper';
     const ref = stage.operator.skill(skill);

@@ -52,7 +52,7 @@ describe.skipIf(!node)('a build that finds no node, or no end', () => {
     stage = await openByoStage(info, node, {
       build: {
         placement: { nodeSelector: { [label]: 'builds' } },
-        deadlines: { pendingSeconds: 60, activeSeconds: 10 },
+        deadlines: { pendingSeconds: 30, activeSeconds: 5 },
       },
     });
   });
@@ -85,7 +85,7 @@ describe.skipIf(!node)('a build that finds no node, or no end', () => {
       'timed out',
       (object) => condition(object, 'Ready')?.reason === 'BuildTimeout',
     );
-    // The Job controller deletes the pod at once, and its log with it.
+    expect(late.status.candidate.logTail).toContain('sleep 600');
     expect(late.status.candidate).toMatchObject({ attempt: 1, phase: 'Building' });
     expect(late.status.candidate.retryAt).toBeDefined();
   });
