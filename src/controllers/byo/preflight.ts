@@ -17,7 +17,7 @@ interface PreflightOptions {
 
 /** How long a good verdict counts, and a bad one: many Skills ask, and a person who put it right does not want to wait. */
 const GOOD_MS = 300_000;
-const BAD_MS = 5_000;
+const BAD_MS = 1_000;
 
 /** Before a build: registry and bucket answer, and neither lets everybody write. One check at a time serves all Skills. */
 export class Preflight {

@@ -27,7 +27,7 @@ import { Finisher } from './finish.ts';
 import { ignoredFindings } from './ignored.ts';
 import { packageLost } from './lost.ts';
 import { Names } from './names.ts';
-import { failed, newPass, type Pass, Slotting } from './pass.ts';
+import { failed, newPass, type Pass, Slotting, withoutProgress } from './pass.ts';
 import { templateUnknown } from './template.ts';
 
 /** What the controller works with. */
@@ -123,7 +123,7 @@ export class SkillController {
     const { skill } = pass;
     this.#deps.hands.yieldTurn(skill);
     if (failure.reason === 'StoreCorrupt' && !pass.verifying) this.#verifySoon(keyOf(skill));
-    const before = this.#judged({ ...pass, slots: slotsOf(skill), actions: [] }, failure);
+    const before = this.#judged(withoutProgress(pass), failure);
     await this.#finisher.finish(before, failed(failure, pass), signal);
   }
 

@@ -47,6 +47,14 @@ export const newPass = (skill: Skill): Pass => ({
   rebuild: skill.status?.lastHandledRebuild,
 });
 
+/**
+ * A pass that failed, with the slots as they were. What led to other slots goes with them: content that the status called observed, or a
+ * rebuild that it called answered, would never get into the slots again.
+ */
+export function withoutProgress({ evaluated: _evaluated, ignored: _ignored, ...pass }: Pass): Pass {
+  return { ...pass, slots: slotsOf(pass.skill), actions: [], rebuild: pass.skill.status?.lastHandledRebuild };
+}
+
 /** Message of a condition that stands with that reason. */
 export const standing = (skill: Skill, type: string, reason: string): string | undefined =>
   skill.status?.conditions?.find((condition) => condition.type === type && condition.reason === reason)?.message;

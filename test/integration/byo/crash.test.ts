@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { ANNOTATIONS } from '../../../src/api/labels.ts';
 import { execOk } from '../../cluster/exec.ts';
 import { Effects, startEffectProxy } from '../../support/byo/effects.ts';
 import type { EngineName } from '../../support/byo/parts.ts';
@@ -225,7 +226,7 @@ describe('an operator that is killed', () => {
     `);
   });
 
-  test('runs the pass again, and says nothing, when the Skill changes just before an effect', async () => {
+  test('runs the pass again, and says nothing, when the Skill changes just before an effect', SLOW, async () => {
     const ref = stage.operator.skill('moves.p.moves');
     let changed = false;
     // The look at the Skill as it is now, directly before the first write.
@@ -241,5 +242,25 @@ describe('an operator that is killed', () => {
       ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event', namespace: stage.operator.namespace },
     });
     expect(events.filter(({ reason }) => reason === 'Conflict')).toEqual([]);
+  });
+
+  test('forgets neither new content nor a wish for a rebuild when its first write fails', SLOW, async () => {
+    const ref = stage.operator.skill('cut.p.cut');
+    let cuts = 0;
+    effects.before = (request) => {
+      const cut = cuts < 1 && request.startsWith('POST') && request.includes('/jobs');
+      if (!cut) return Promise.resolve();
+      cuts++;
+      return Promise.reject(new Error('cut'));
+    };
+    await stage.market('cut', edition('e2b', 'cut', 0));
+    await stage.bare.waitFor(ref, isSettled(0), { timeoutMs: LONG_MS });
+    expect(cuts).toBe(1);
+    cuts = 0;
+    await stage.bare.annotate(ref, { [ANNOTATIONS.rebuild]: 'please' });
+    const isRebuilt = (object: K8sObject) => isSettled(0)(object) && object.status.lastHandledRebuild === 'please';
+    await stage.bare.waitFor(ref, isRebuilt, { timeoutMs: LONG_MS });
+    expect(cuts).toBe(1);
+    expect(await stage.jobs(ref.name)).toHaveLength(2);
   });
 });

@@ -8,7 +8,7 @@ type Judge = (request: string) => boolean;
 /** Counts what an operator does outside its process, and calls somebody at a chosen one. */
 export class Effects {
   #seen = 0;
-  /** Is waited for before a request goes on. */
+  /** Is waited for before a request goes on; a rejection cuts the connection. */
   before: (request: string) => Promise<unknown> = () => Promise.resolve();
   /** Which effects count. */
   only: (what: string) => boolean = () => true;
@@ -67,7 +67,10 @@ export async function startEffectProxy(
     });
     out.on('error', () => outgoing.destroy());
     outgoing.on('close', () => out.destroy());
-    void effects.before(describe(incoming)).finally(() => incoming.pipe(out));
+    effects.before(describe(incoming)).then(
+      () => incoming.pipe(out),
+      () => outgoing.destroy(),
+    );
   });
   server.on('connection', (socket) => {
     sockets.add(socket);
