@@ -162,7 +162,10 @@ test('a source is Ready whatever its skills are; the counts and SkillsHealthy te
     },
   });
   const { source } = await newMarket(operator, 'mix', market);
-  const { status } = await operator.k8s.waitFor(source, (object) => object.status?.skills?.invalid === 1);
+  const { status } = await operator.k8s.waitFor(
+    source,
+    ({ status }) => status?.skills?.invalid === 1 && status.skills.ready === 1,
+  );
   expect(status.skills).toEqual({ total: 3, ready: 1, invalid: 1, building: 0, failed: 0, waiting: 1 });
   const object = await operator.k8s.waitCondition(source, 'SkillsHealthy', 'False', 'SomeSkillsNotReady');
   expect(conditionsOf(object).sort()).toMatchInlineSnapshot(`
