@@ -112,6 +112,21 @@ async function printed(pod: Pod, step: Step, { session, signal, flags, line }: R
   }
 }
 
+/** How the pod ended; its status says so a moment after its log has. undefined: it goes on, or is gone. */
+async function endedPod(pod: Pod, { session, signal, io, clock, flags }: Run): Promise<ReturnType<typeof endOf>> {
+  const { namespace = '', name } = pod.metadata;
+  return waitFor(
+    async () => {
+      const now = await session.api.get<Pod>(PODS, namespace, name, signal);
+      const end = now && endOf(now);
+      if (end || !now || !flags.follow) return { done: true, value: end };
+      return { done: false, answered: true, text: `pod ${name} is ending` };
+    },
+    { io, clock, timeoutMs: flags.timeout, what: `pod ${name}` },
+    signal,
+  );
+}
+
 async function show(skill: Skill, run: Run): Promise<ExitCode> {
   const { session, signal, flags, io } = run;
   const { buildNamespace } = await findHome(session, flags, signal);
@@ -125,8 +140,7 @@ async function show(skill: Skill, run: Run): Promise<ExitCode> {
     if (!(error instanceof KubeError)) throw error;
     return kept(skill, `The log cannot be read from the pod: ${messageOf(error)}`, run);
   }
-  const { namespace = '', name } = pod.metadata;
-  const end = endOf((await session.api.get<Pod>(PODS, namespace, name, signal)) ?? pod);
+  const end = await endedPod(pod, run);
   if (end) io.err(`${end.text}\n`);
   return end?.ok === false ? EXIT.no : EXIT.ok;
 }
