@@ -10,7 +10,8 @@ import { execOk } from '../../cluster/exec.ts';
 import { ensurePrograms } from '../../cluster/packages.ts';
 import { createAuthority, createServerCert } from '../../cluster/pki.ts';
 
-const signal = AbortSignal.timeout(600_000);
+/** Made anew for each use: the module outlives many test files. */
+const deadline = () => AbortSignal.timeout(600_000);
 const REGISTRY = 'docker-registry';
 const SERVICE = 'test-registry';
 const ISSUER = 'test-issuer';
@@ -46,7 +47,7 @@ const ensureRegistryPrograms = (): Promise<void> =>
       { probe: ['skopeo', '--version'], debianPackage: 'skopeo' },
     ],
     say,
-    signal,
+    deadline(),
   );
 
 const base64url = (value: string | Buffer) => Buffer.from(value).toString('base64url');
@@ -94,7 +95,7 @@ export async function listen(
 }
 
 async function tokenService(dir: string, registry: Pick<TestRegistry, 'username' | 'password' | 'tokenRequests'>) {
-  const authority = await createAuthority(dir, 'token', signal);
+  const authority = await createAuthority(dir, 'token', deadline());
   const expected = `Basic ${Buffer.from(`${registry.username}:${registry.password}`).toString('base64')}`;
   const server = await listen((request, response) => {
     const { authorization } = request.headers;
@@ -116,7 +117,10 @@ async function tokenService(dir: string, registry: Pick<TestRegistry, 'username'
 
 async function basicAuth(dir: string, { username, password }: Pick<TestRegistry, 'username' | 'password'>) {
   const file = join(dir, 'htpasswd');
-  const line = await execOk('htpasswd', ['-n', '-i', '-B', '-C', '4', username], { signal, input: password });
+  const line = await execOk('htpasswd', ['-n', '-i', '-B', '-C', '4', username], {
+    signal: deadline(),
+    input: password,
+  });
   writeFileSync(file, line.trim());
   return { htpasswd: { realm: 'test', path: file } };
 }
@@ -160,9 +164,9 @@ export async function startRegistry(options: Options = {}): Promise<TestRegistry
   };
   const tokens = options.auth === 'token' ? await tokenService(dir, facts) : undefined;
   const auth = options.auth === 'basic' ? await basicAuth(dir, facts) : tokens?.auth;
-  const authority = options.tls ? await createAuthority(dir, 'registry', signal) : undefined;
+  const authority = options.tls ? await createAuthority(dir, 'registry', deadline()) : undefined;
   const serving =
-    authority && (await createServerCert({ dir, name: 'server', authority, names: ['IP:127.0.0.1'] }, signal));
+    authority && (await createServerCert({ dir, name: 'server', authority, names: ['IP:127.0.0.1'] }, deadline()));
   const config = join(dir, 'config.yml');
   writeFileSync(
     config,
