@@ -35,10 +35,6 @@ export default defineConfig({
           ...onRealParts,
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
-          // Not part of `make test` yet: they passed in a run of their own (E2E_ALL=1), not yet inside a whole one.
-          exclude: process.env.E2E_ALL
-            ? []
-            : ['test/e2e/byo/{crash,failures,lifecycle,limits,namespace,secrets}.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
