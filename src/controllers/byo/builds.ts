@@ -10,6 +10,7 @@ import type { Engine } from '../../protocol/types.ts';
 import type { KeySpace } from '../../store/keys.ts';
 import type { PackageStore } from '../../store/packages.ts';
 import type { ObjectStore } from '../../store/port.ts';
+import { isRequested } from '../requests.ts';
 import { BuildInputs } from './inputs.ts';
 import type { BuildJobs } from './jobs.ts';
 import type { HandsResult, HandsTask } from './port.ts';
@@ -74,7 +75,7 @@ export class Builds {
     signal: AbortSignal,
   ): Promise<HandsResult> {
     const owner = ownerOf(skill, candidate);
-    const problem = await this.#deps.preflight.problem(this.repositoryOf(owner), signal);
+    const problem = await this.#deps.preflight.problem(this.repositoryOf(owner), isRequested(skill), signal);
     if (problem) return again(blocked(candidate, problem.reason, problem.message), problem.retryAfterMs ?? BLOCKED_MS);
     const input = await this.#inputs.of(skill, candidate, rebuild, signal);
     const known = await this.#confirmed(owner, input, signal);

@@ -8,7 +8,7 @@ export interface WriteCheck {
 }
 
 interface PreflightOptions {
-  registry: Registry;
+  registry: Pick<Registry, 'host' | 'ping' | 'acceptsAnonymousWrites'>;
   store: WriteCheck;
   /** Build although everybody may write; for test installations. */
   allowAnonymousWrites: boolean;
@@ -29,10 +29,11 @@ export class Preflight {
     this.#options = options;
   }
 
-  /** What forbids builds at present; undefined: nothing. */
-  async problem(repository: string, signal: AbortSignal): Promise<PolicyError | undefined> {
+  /** What forbids builds at present; undefined: nothing. `asked`: a person wants to know now, so no bad verdict is taken as known. */
+  async problem(repository: string, asked: boolean, signal: AbortSignal): Promise<PolicyError | undefined> {
     const now = this.#options.clock.monotonic();
-    if (this.#verdict && now < this.#verdict.until) return this.#verdict.error;
+    const known = this.#verdict && now < this.#verdict.until ? this.#verdict : undefined;
+    if (known && !(asked && known.error)) return known.error;
     this.#running ??= this.#check(repository, signal).finally(() => {
       this.#running = undefined;
     });

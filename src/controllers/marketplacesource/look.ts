@@ -7,6 +7,7 @@ import { type Key, keyOf } from '../../kube/types.ts';
 import type { Resolved, TreeReader, TreeSource } from '../../marketplace/port.ts';
 import type { GitHosts } from '../githosts.ts';
 import type { Remotes } from '../remotes.ts';
+import { isRequested } from '../requests.ts';
 import { liveInventory, observedSpecOf } from './plan.ts';
 import type { Shard } from './shard.ts';
 
@@ -66,11 +67,6 @@ export async function look(
     answered();
     return { ...known, reader };
   });
-}
-
-function isRequested({ metadata, status }: MarketplaceSource): boolean {
-  const requestedAt = metadata.annotations?.[ANNOTATIONS.requestedAt];
-  return requestedAt !== undefined && requestedAt !== status?.lastHandledReconcileAt;
 }
 
 /** A condition that stands True. */

@@ -1,5 +1,4 @@
 import { effectiveSkill, gitLocation } from '../../api/defaults.ts';
-import { ANNOTATIONS } from '../../api/labels.ts';
 import type { MarketplaceSource } from '../../api/marketplacesource.ts';
 import type { Skill } from '../../api/skill.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -11,6 +10,7 @@ import { readSkillTree } from '../../marketplace/skilltree.ts';
 import type { SkillTree } from '../../protocol/types.ts';
 import { type GitHosts, HostBusy, type Visit } from '../githosts.ts';
 import type { Remotes } from '../remotes.ts';
+import { isRequested } from '../requests.ts';
 import { Looks } from './looks.ts';
 
 /** Which content a Skill points at, and how to come by it. */
@@ -119,11 +119,8 @@ export class SkillContent {
   }
 
   #visit(skill: Skill, url: string, secretRef: { name: string } | undefined): Visit {
-    const { metadata, status } = skill;
-    const caller = `${metadata.namespace}/${secretRef?.name ?? ''}`;
-    const urgent =
-      !isObserved(skill) || metadata.annotations?.[ANNOTATIONS.requestedAt] !== status?.lastHandledReconcileAt;
-    return { url, caller, key: keyOf(skill), urgent, wake: this.#deps.wake };
+    const caller = `${skill.metadata.namespace}/${secretRef?.name ?? ''}`;
+    return { url, caller, key: keyOf(skill), urgent: !isObserved(skill) || isRequested(skill), wake: this.#deps.wake };
   }
 
   /** A reader on the commit; a turn at the host is only for what the mirror lacks. */

@@ -1,4 +1,3 @@
-import { ANNOTATIONS } from '../../api/labels.ts';
 import type { Skill, Version } from '../../api/skill.ts';
 import type { Compute } from '../../base/compute.ts';
 import { type Key, keyOf, type ReconcileResult } from '../../kube/types.ts';
@@ -9,6 +8,7 @@ import type { PackageStore } from '../../store/packages.ts';
 import { packageThing } from '../../store/sweep.ts';
 import type { Health } from '../health.ts';
 import type { Pins } from '../pins.ts';
+import { isRequested } from '../requests.ts';
 import { type ContentDeps, isObserved, SkillContent, type Target } from './content.ts';
 import { evaluate } from './evaluate.ts';
 import { BackgroundLane } from './lane.ts';
@@ -181,12 +181,6 @@ export class Evaluator {
       bytes: built.byteCount,
     };
   }
-}
-
-/** A person or a reader asked for a pass that no status has answered yet. */
-function isRequested({ metadata, status }: Skill): boolean {
-  const requestedAt = metadata.annotations?.[ANNOTATIONS.requestedAt];
-  return requestedAt !== undefined && requestedAt !== status?.lastHandledReconcileAt;
 }
 
 function fetchedMessage(skill: Skill, target: Target): string {

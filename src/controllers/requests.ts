@@ -1,0 +1,9 @@
+import { ANNOTATIONS } from '../api/labels.ts';
+import type { MarketplaceSource } from '../api/marketplacesource.ts';
+import type { Skill } from '../api/skill.ts';
+
+/** A person or a reader asked for a pass that no status has answered yet (annotation requestedAt). */
+export function isRequested({ metadata, status }: Skill | MarketplaceSource): boolean {
+  const requestedAt = metadata.annotations?.[ANNOTATIONS.requestedAt];
+  return requestedAt !== undefined && requestedAt !== status?.lastHandledReconcileAt;
+}
