@@ -240,9 +240,8 @@ describe.skipIf(!node)('the chart on a node', { concurrent: false, timeout: 600_
     await stage.helm(['uninstall', RELEASE, '--wait', '--timeout', '4m']);
     for (const name of ['skills.skills.tfrobot.io', 'marketplacesources.skills.tfrobot.io'])
       await stage.k8s.waitGone({ ...CRD, name }, { timeoutMs: ROLLOUT_MS });
-    for (const name of [TEAM, HOME]) {
-      await stage.k8s.delete({ apiVersion: 'v1', kind: 'Namespace', name });
-      await stage.k8s.waitGone({ apiVersion: 'v1', kind: 'Namespace', name }, { timeoutMs: ROLLOUT_MS });
-    }
+    const namespaces = [TEAM, HOME].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', name }));
+    for (const namespace of namespaces) await stage.k8s.delete(namespace);
+    for (const namespace of namespaces) await stage.k8s.waitGone(namespace, { timeoutMs: ROLLOUT_MS });
   });
 });
