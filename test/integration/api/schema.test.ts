@@ -5,7 +5,10 @@ import { customResourceDefinitions } from '../../../src/api/crd.ts';
 import { API_VERSION } from '../../../src/api/labels.ts';
 import { K8s, type K8sObject, refOf } from '../../support/k8s.ts';
 import { installCrds } from '../../support/operator-account.ts';
-import { BAD_SKILLS, BAD_SOURCES, GIT_SKILL, GIT_SOURCE, GOOD_SKILLS, GOOD_SOURCES, HOSTILE_URLS } from './objects.ts';
+import { GOOD_SKILLS, GOOD_SOURCES } from './accepted.ts';
+import { GIT_SKILL, GIT_SOURCE } from './objects.ts';
+import { BAD_SKILLS } from './refused-skills.ts';
+import { BAD_SOURCES, HOSTILE_URLS } from './refused-sources.ts';
 
 /** The committed CRDs on the real API server: what is refused, in which words, and what a stored object looks like. */
 const info = inject('cluster');

@@ -8,9 +8,9 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { PolicyError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { GitLimits } from '../../../src/marketplace/limits.ts';
-import type { GitCredential, Remote } from '../../../src/marketplace/port.ts';
+import type { GitCredential, Remote, TreeReader } from '../../../src/marketplace/port.ts';
 import { GitTreeSource, type GitTreeSourceOptions } from '../../../src/marketplace/tree-source.ts';
-import { createRepository, type TestRepository } from '../../support/git.ts';
+import { createRepository, type TestRepository, type TestTree } from '../../support/git.ts';
 
 /** A signal that a test never aborts. */
 export const NEVER = new AbortController().signal;
@@ -119,3 +119,19 @@ export function gitProcesses(environment: string, command: string): number[] {
 
 /** Ids of the object readers on the mirrors below a directory. */
 export const catFilesOf = (dir: string): number[] => gitProcesses(`GIT_OBJECT_DIRECTORY=${dir}`, 'cat-file');
+
+/** Tree of a repository with one skill of this name. */
+export const skill = (name: string, text = 'body'): TestTree => ({
+  [`plugins/docs/skills/${name}/SKILL.md`]: `---\nname: ${name}\ndescription: A test skill\n---\n${text}\n`,
+});
+
+/** Text of one file of a directory; undefined where either is not there. */
+export async function text(reader: TreeReader, directory: string, name: string): Promise<string | undefined> {
+  const tree = await reader.tree(directory, NEVER);
+  const entry = tree?.entries.find((candidate) => candidate.name === name);
+  const blob = entry && (await reader.blob(entry.oid, 1_000_000, NEVER));
+  return blob?.content && Buffer.from(blob.content).toString('utf8');
+}
+
+/** The mirrors below a directory. */
+export const mirrorsIn = (dir: string) => readdirSync(dir).filter((name) => name !== 'home');

@@ -1,3 +1,5 @@
+import type { Job } from 'kubernetes-types/batch/v1.d.ts';
+import type { Container, PodSpec } from 'kubernetes-types/core/v1.d.ts';
 import type { BuildInput } from '../../../src/build/input.ts';
 import { BUILD_DEFAULTS, type BuildSettings } from '../../../src/build/settings.ts';
 
@@ -46,4 +48,13 @@ export const INPUT: BuildInput = {
   inputHash: hex('b'),
   attempt: 1,
   context: { tar: { sha256: hex('1'), size: 4096 }, dockerfile: { sha256: hex('2'), size: 120 } },
+};
+
+/** The pod that a build Job makes. */
+export const specOf = (job: Job) => job.spec?.template.spec as PodSpec;
+
+/** Containers of a build Job by their names. */
+export const containersOf = (job: Job): Record<string, Container> => {
+  const { initContainers = [], containers } = specOf(job);
+  return Object.fromEntries([...initContainers, ...containers].map((one) => [one.name, one]));
 };
