@@ -1,80 +1,33 @@
 import type { MarketplaceSource } from '../api/marketplacesource.ts';
-import { labelValue } from '../api/names.ts';
-import { JOBS, MARKETPLACE_SOURCES, SKILLS } from '../api/resources.ts';
+import { MARKETPLACE_SOURCES, SKILLS } from '../api/resources.ts';
 import type { Skill } from '../api/skill.ts';
-import type { Clock } from '../base/clock.ts';
-import type { Compute } from '../base/compute.ts';
 import { messageOf } from '../base/errors.ts';
-import type { Logger } from '../base/log.ts';
-import type { Metrics } from '../base/metrics.ts';
-import type { Tracer } from '../base/trace.ts';
-import { BUILD_ANNOTATIONS, BUILD_LABELS } from '../build/names.ts';
-import type { SandboxEngine } from '../engine/port.ts';
-import { Controller, type ControllerOptions } from '../kube/controller.ts';
+import type { Controller } from '../kube/controller.ts';
 import { EventRecorder } from '../kube/events.ts';
-import { Instruments } from '../kube/instruments.ts';
-import { WorkQueue } from '../kube/queue.ts';
-import { Reflector } from '../kube/reflector.ts';
-import type { KubeClient } from '../kube/rest.ts';
-import { Cache } from '../kube/store.ts';
-import type { KubeObject, Reconcile } from '../kube/types.ts';
-import { Watch, type WatchScope } from '../kube/watch.ts';
-import { skillState } from '../lifecycle/source-summary.ts';
-import type { TreeSource } from '../marketplace/port.ts';
-import type { Engine } from '../protocol/types.ts';
-import type { KeySpace } from '../store/keys.ts';
-import type { PackageStore } from '../store/packages.ts';
-import type { ObjectStore } from '../store/port.ts';
+import type { Reflector } from '../kube/reflector.ts';
+import type { Cache } from '../kube/store.ts';
+import type { KubeObject } from '../kube/types.ts';
+import { Watch } from '../kube/watch.ts';
 import { handsOff } from './byo/hands.ts';
 import { Ledger } from './byo/ledger.ts';
-import { REGISTERING, registeringAt } from './byo/registrations.ts';
-import { type Byo, type ByoOptions, byoHands } from './byo/setup.ts';
-import { BUILDING, isBuilding } from './byo/slots.ts';
+import { type Byo, byoHands } from './byo/setup.ts';
+import { buildWatch } from './byo/watch.ts';
+import { skillCache, sourceCache } from './caches.ts';
 import { onSkillChange, onSourceChange } from './changes.ts';
 import { CredentialReader, ProxyReader } from './credentials.ts';
-import { GitHosts, type HostLimits } from './githosts.ts';
+import { GitHosts } from './githosts.ts';
 import { Health } from './health.ts';
-import { BY_CONTROLLER, SourceController } from './marketplacesource/controller.ts';
+import { SourceController } from './marketplacesource/controller.ts';
 import { CountsController } from './marketplacesource/counts.ts';
 import { type Shard, shardOf } from './marketplacesource/shard.ts';
-import { measureObjects, STATE, sourceState } from './measures.ts';
+import { measureObjects } from './measures.ts';
+import { type ControllerParts, observedController } from './observed.ts';
+import type { ManagerOptions } from './options.ts';
 import { Pins } from './pins.ts';
 import { Remotes } from './remotes.ts';
 import { SkillController } from './skill/controller.ts';
-import { BY_NAME, nameKey } from './skill/names.ts';
-import type { SkillSettings } from './skill/settings.ts';
 import { trimSkill } from './skill/status.ts';
 import { Upkeep } from './sweep/upkeep.ts';
-
-/** The adapters and settings that the controllers run on. */
-export interface ManagerOptions {
-  api: KubeClient;
-  packages: PackageStore;
-  trees: TreeSource;
-  compute: Compute;
-  /** Builds and engines; absent: skills that bring their own image wait. */
-  byo?: ByoOptions | undefined;
-  /** Bucket and key space for heal and sweep. */
-  store: ObjectStore;
-  space: KeySpace;
-  operatorNamespace: string;
-  engines: Readonly<Partial<Record<Engine, SandboxEngine>>>;
-  upkeep: { sweep: boolean; graceMs: number; intervalMs: number };
-  settings: SkillSettings;
-  /** What is watched: these namespaces (absent: all), and of it what the selector leaves. */
-  scope: WatchScope;
-  /** Whether this installation receives webhooks. */
-  webhooks: boolean;
-  workers: { source: number; skill: number };
-  /** What one Git host may take of them. */
-  gitHosts: HostLimits;
-  /** Name of this process in events. */
-  identity: string;
-  clock: Clock;
-  logger: Logger;
-  metrics: Metrics;
-  tracer: Tracer;
-}
 
 const COUNTS_WORKERS = 2;
 
@@ -101,19 +54,8 @@ export class Manager {
     const { api, clock, trees, workers, gitHosts } = options;
     const { labelSelector, namespaces } = options.scope;
     this.#shard = labelSelector === undefined ? undefined : shardOf(api, labelSelector);
-    this.#sources = new Cache({ clock, namespaces, indexes: { [STATE]: (source) => [sourceState(source)] } });
-    this.#skills = new Cache({
-      clock,
-      namespaces,
-      indexes: {
-        [BY_CONTROLLER]: ({ metadata }) =>
-          metadata.ownerReferences?.flatMap((ref) => (ref.controller ? [ref.uid] : [])) ?? [],
-        [BY_NAME]: (skill) => [nameKey(skill)],
-        [STATE]: (skill) => [skillState(skill)],
-        [BUILDING]: (skill) => (isBuilding(skill) ? ['true'] : []),
-        [REGISTERING]: registeringAt,
-      },
-    });
+    this.#sources = sourceCache(clock, namespaces);
+    this.#skills = skillCache(clock, namespaces);
     // However many it may take, one worker of each kind is left for the other hosts.
     const perHost = Math.max(1, Math.min(gitHosts.perHost, workers.source - 1, workers.skill - 1));
     this.#hosts = new GitHosts(clock, { ...gitHosts, perHost });
@@ -140,7 +82,8 @@ export class Manager {
         },
       }),
     };
-    this.#jobs = options.byo && this.#jobWatch(options.byo);
+    this.#jobs =
+      options.byo && buildWatch(options.byo.settings, { ...options, skills: this.#skills, wake: this.#wake });
     this.#queues = this.#controllers(skill);
     this.#upkeep = this.#makeUpkeep(sweep);
     const { metrics } = options;
@@ -217,32 +160,6 @@ export class Manager {
 
   readonly #wake = (key: string): void => this.#queues.skill.add(key);
 
-  /** Build Jobs of this installation; a change wakes the Skill that the Job is for. */
-  #jobWatch({ settings }: ByoOptions): Reflector<KubeObject> {
-    const { api: client, logger, clock } = this.#options;
-    const labelSelector = `${BUILD_LABELS.installation}=${labelValue(settings.installation)}`;
-    const scope = { namespace: settings.namespace, labelSelector };
-    const cache = new Cache<KubeObject>({ clock });
-    return new Reflector({
-      client,
-      resource: JOBS,
-      scope,
-      cache,
-      logger,
-      clock,
-      // Only that something moved matters; the pass reads the Job live.
-      trim: ({ apiVersion, kind, metadata }) => ({
-        ...(apiVersion ? { apiVersion } : {}),
-        ...(kind ? { kind } : {}),
-        metadata,
-      }),
-      onChange: ({ object }) => {
-        const key = object.metadata.annotations?.[BUILD_ANNOTATIONS.skill];
-        if (key && this.#skills.get(key)) this.#wake(key);
-      },
-    });
-  }
-
   #skillController(): SkillController {
     return new SkillController({
       ...this.#options,
@@ -294,22 +211,9 @@ export class Manager {
     return (key: string, signal: AbortSignal) => this.#watches[kind].refresh(key, signal);
   }
 
-  #controller(
-    name: string,
-    workers: number,
-    parts: Pick<ControllerOptions, 'reconcile' | 'intervalOf' | 'settles'>,
-  ): Controller {
-    const { clock, logger, metrics, tracer } = this.#options;
-    const traced: Reconcile = (key, signal) =>
-      tracer.root(`reconcile ${name}`, { controller: name, key }, () => parts.reconcile(key, signal));
-    const instruments = new Instruments(name, workers, metrics);
-    const queue = new WorkQueue({ clock, observer: instruments.queue });
-    const controller = new Controller({
-      ...{ name, workers, clock, logger, queue, ...parts },
-      reconcile: instruments.around(traced),
-      observe: (outcome, seconds) => instruments.reconciled(outcome, seconds),
-    });
-    this.#measures.push(() => instruments.measure(queue, clock));
+  #controller(name: string, workers: number, parts: ControllerParts): Controller {
+    const { controller, measure } = observedController(name, workers, parts, this.#options);
+    this.#measures.push(measure);
     return controller;
   }
 }
