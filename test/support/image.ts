@@ -117,6 +117,13 @@ export async function operatorBase(say: Say, signal: AbortSignal): Promise<strin
   });
 }
 
+/** PATH without this tree's programs: npm finds the machine's settings (authorities, proxies) beside the machine's own Node. */
+const machinePath = (): string =>
+  (process.env.PATH ?? '')
+    .split(':')
+    .filter((dir) => !dir.endsWith('node_modules/.bin'))
+    .join(':');
+
 /** That base with all of the lock file's packages in npm's cache: the BUILD_BASE of a build without a network. */
 export async function operatorBuildBase(say: Say, signal: AbortSignal): Promise<string> {
   const base = await operatorBase(say, signal);
@@ -131,7 +138,7 @@ export async function operatorBuildBase(say: Say, signal: AbortSignal): Promise<
     async (dir, scratch) => {
       for (const file of files) cpSync(join(ROOT, file), join(scratch, file));
       const cache = join(scratch, 'cache');
-      const env = { npm_config_cache: cache };
+      const env = { PATH: machinePath(), npm_config_cache: cache };
       const script = install.replaceAll('/tools', join(scratch, 'tools'));
       await execOk('sh', ['-ec', script], { signal, cwd: scratch, env, timeoutMs: INSTALL_MS });
       const layer = layerOf([{ path: 'npm-cache/', folder: true }, ...entriesOf(cache, 'npm-cache')]);
