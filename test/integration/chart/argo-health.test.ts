@@ -6,6 +6,7 @@ import type { Base, Summary } from '../../../src/lifecycle/condition.ts';
 import { type SkillFacts, summarizeSkill } from '../../../src/lifecycle/skill-summary.ts';
 import type { Slots } from '../../../src/lifecycle/slots.ts';
 import { type SourceFacts, skillsHealthy, summarizeSource } from '../../../src/lifecycle/source-summary.ts';
+import { kstatusOf } from '../../support/kstatus-go.ts';
 import { runArgoScript } from '../../support/lua.ts';
 
 /** The scripts as an administrator hands them to Argo CD, run by the interpreter that Argo CD embeds. */
@@ -22,8 +23,25 @@ const healthOf = async (kind: Kind, object: object): Promise<Health> =>
     signal(),
   )) as Health;
 
-// The first run compiles the interpreter.
-beforeAll(() => runArgoScript('return {}', {}, AbortSignal.timeout(600_000)), 600_000);
+/** The same states in the words of kstatus, by which kubectl wait and Flux go. */
+const KSTATUS: Record<string, string> = { Healthy: 'Current', Progressing: 'InProgress', Degraded: 'Failed' };
+/** Every state that the API server can show: with its default a status is never absent. */
+async function agreesWithKstatus(kind: Kind, cases: [string, object | undefined, string, RegExp][]): Promise<void> {
+  const shown = cases.filter(([, status]) => status !== undefined);
+  const states = await kstatusOf(
+    shown.map(([, status]) => object(kind, status)),
+    signal(),
+  );
+  expect(shown.map(([state], i) => [state, states[i]])).toEqual(
+    shown.map(([state, , health]) => [state, KSTATUS[health]]),
+  );
+}
+
+// The first run compiles the interpreter and the library.
+beforeAll(async () => {
+  await runArgoScript('return {}', {}, AbortSignal.timeout(600_000));
+  await kstatusOf([], AbortSignal.timeout(600_000));
+}, 900_000);
 
 const NOW = '2026-01-02T03:04:05Z';
 const base = (over: Partial<Base> = {}): Base => ({ generation: 3, now: NOW, suspended: false, ...over });
@@ -149,6 +167,8 @@ describe('the health of a Skill', () => {
     expect(found.message).toMatch(message);
   });
 
+  test('is the one that the kstatus library sees', () => agreesWithKstatus('Skill', cases));
+
   test('is Progressing while the status is about an older generation', async () => {
     const status = skill({ slots: slots({ served: VERSION }) });
     expect((await healthOf('Skill', object('Skill', status, {}, 4))).status).toBe('Progressing');
@@ -203,6 +223,7 @@ describe('the health of a MarketplaceSource', () => {
     expect(found.status).toBe(health);
     expect(found.message).toMatch(message);
   });
+  test('is the one that the kstatus library sees', () => agreesWithKstatus('MarketplaceSource', cases));
   test('is Suspended', async () => {
     const found = await healthOf(
       'MarketplaceSource',
