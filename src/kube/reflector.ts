@@ -4,6 +4,7 @@ import { messageOf } from '../base/errors.ts';
 import { type Logger, silentLogger } from '../base/log.ts';
 import type { WatchEvent } from './answers.ts';
 import { KubeError } from './errors.ts';
+import { PAGE } from './pages.ts';
 import { type ReflectorState, START, step } from './reflector-state.ts';
 import type { KubeClient } from './rest.ts';
 import type { Scope } from './scope.ts';
@@ -12,8 +13,7 @@ import { type Key, type KubeObject, type Resource, splitKey } from './types.ts';
 
 const WATCH_SECONDS = 290;
 const MARGIN_MS = 5_000;
-/** Objects of a full page; the first page is a probe, since nobody knows how large the objects are. */
-const PAGE = 250;
+/** The first page is short, since nobody knows how large the objects are. */
 const PROBE = 100;
 /** Parsing more than this at once would hold up the event loop for over 20 ms. */
 const PAGE_BYTES = 1024 * 1024;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { FIELD_MANAGERS, GROUP } from '../../api/labels.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
 import type { Retired } from '../../api/skill.ts';
-import type { Page } from '../../kube/answers.ts';
+import { pagesOf } from '../../kube/pages.ts';
 import type { KubeClient } from '../../kube/rest.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
@@ -58,8 +58,6 @@ interface EntryMap extends KubeObject {
   data?: Record<string, string>;
 }
 
-const PAGE = 500;
-
 /** Entries in ConfigMaps of the operator's namespace: one each, so that no write can lose another's. A copy in memory answers questions. */
 export class Ledger {
   readonly #api: LedgerApi;
@@ -81,20 +79,12 @@ export class Ledger {
   async load(signal: AbortSignal): Promise<void> {
     const scope = { namespace: this.#namespace, labelSelector: `${LEDGER_LABEL}=true` };
     const found = new Map<string, LedgerEntry>();
-    let next: string | undefined;
-    do {
-      const page: Page<EntryMap> = await this.#api.listPage<EntryMap>(
-        CONFIG_MAPS,
-        scope,
-        { limit: PAGE, next },
-        signal,
-      );
-      for (const map of page.items) {
+    for await (const maps of pagesOf<EntryMap>(this.#api, CONFIG_MAPS, scope, signal)) {
+      for (const map of maps) {
         const entry = parseEntry(map.data?.entry);
         if (entry) found.set(map.metadata.name, entry);
       }
-      next = page.next;
-    } while (next !== undefined);
+    }
     this.#entries.clear();
     for (const [name, entry] of found) this.#entries.set(name, entry);
   }

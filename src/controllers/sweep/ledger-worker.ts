@@ -4,12 +4,13 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf, PolicyError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
+import type { Lister } from '../../kube/pages.ts';
 import type { Key } from '../../kube/types.ts';
 import type { Ledger, LedgerEntry } from '../byo/ledger.ts';
 import type { Leftovers } from '../byo/leftovers.ts';
 import type { Removals } from '../byo/removals.ts';
 import { type Pins, skillThing } from '../pins.ts';
-import { type Lister, liveReferences, templateClaim } from './references.ts';
+import { liveReferences, templateClaim } from './references.ts';
 
 /** What working off the ledger needs. */
 export interface LedgerWorkerDeps {
@@ -92,6 +93,7 @@ export class LedgerWorker {
     const left = { ...rest, engine, templateID: removesTemplate ? templateID : undefined, image };
     await this.#deps.removals.remove(entry, left, signal, { keepImage });
   }
+
   /** A Skill of that name has the repositories again, and clears them when it goes. */
   async #clear(entry: LedgerEntry, signal: AbortSignal): Promise<void> {
     const { namespace, skill } = entry;

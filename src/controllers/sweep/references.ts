@@ -1,20 +1,8 @@
 import { SKILLS } from '../../api/resources.ts';
 import type { Skill, Version } from '../../api/skill.ts';
 import { parsePinned } from '../../build/names.ts';
-import type { Page } from '../../kube/answers.ts';
-import type { Scope } from '../../kube/scope.ts';
-import type { KubeObject, Resource } from '../../kube/types.ts';
+import { type Lister, pagesOf } from '../../kube/pages.ts';
 import { packageThing, recordOwner, type Thing } from '../../store/sweep.ts';
-
-/** The paged list of the API, for reads that must not come from a cache. */
-export interface Lister {
-  listPage<T extends KubeObject>(
-    resource: Resource,
-    scope: Scope,
-    page: { limit: number; next?: string | undefined },
-    signal: AbortSignal,
-  ): Promise<Page<T>>;
-}
 
 /** Everything outside the cluster that the statuses of some Skills name. */
 export interface References {
@@ -36,8 +24,6 @@ export const noReferences = (): References => ({
   builds: new Set(),
   claims: new Set(),
 });
-
-const PAGE = 500;
 
 /** All slots of a status: served, candidate, retired. */
 export const versionsOf = ({ status }: Skill): Version[] =>
@@ -64,12 +50,9 @@ export function addReferences(into: References, skill: Skill): void {
 /** What all Skills of the cluster name at this moment, read live page by page. */
 export async function liveReferences(api: Lister, signal: AbortSignal): Promise<References> {
   const found = noReferences();
-  let next: string | undefined;
-  do {
-    const page: Page<Skill> = await api.listPage<Skill>(SKILLS, {}, { limit: PAGE, next }, signal);
-    for (const skill of page.items) addReferences(found, skill);
-    next = page.next;
-  } while (next !== undefined);
+  for await (const skills of pagesOf<Skill>(api, SKILLS, {}, signal)) {
+    for (const skill of skills) addReferences(found, skill);
+  }
   return found;
 }
 

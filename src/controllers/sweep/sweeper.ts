@@ -4,6 +4,7 @@ import type { Logger } from '../../base/log.ts';
 import type { Metrics } from '../../base/metrics.ts';
 import { pinnedImage } from '../../build/names.ts';
 import type { Registry } from '../../build/port.ts';
+import type { Lister } from '../../kube/pages.ts';
 import { clockKey, type KeySpace } from '../../store/keys.ts';
 import type { ObjectStore } from '../../store/port.ts';
 import { deletionOrder, type Inventory, planSweep, recordOwner, sweepBlock, type Thing } from '../../store/sweep.ts';
@@ -11,7 +12,7 @@ import type { ImageOwner } from '../byo/records.ts';
 import { type Pins, skillThing } from '../pins.ts';
 import { type RecordContent, RecordDigests } from './digests.ts';
 import { readInventory } from './inventory.ts';
-import { imageOf, isReferenced, type Lister, liveReferences, type References } from './references.ts';
+import { imageOf, isReferenced, liveReferences, type References } from './references.ts';
 import type { OperatorState } from './state.ts';
 
 /** What the sweep works with. */
