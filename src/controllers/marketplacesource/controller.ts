@@ -19,8 +19,8 @@ import { explained } from '../retry-now.ts';
 import { type Expecting, sameFields, writeStatus } from '../status-writer.ts';
 import { inNameOrder, SkillApplier } from './apply.ts';
 import { transitions } from './events.ts';
-import { conditionOf, type LookDeps, look } from './look.ts';
-import { type Plan, planSkills } from './plan.ts';
+import { type LookDeps, look } from './look.ts';
+import { blockOf, type Plan, planSkills } from './plan.ts';
 import { blockedMessage, capProblems } from './problems.ts';
 import { webhookProblem, withWebhook } from './webhook.ts';
 
@@ -133,7 +133,7 @@ export class SourceController {
     pass.fetched = resolved.revision;
     if (!reader) {
       pass.applied = children.filter((child) => !child.metadata.deletionTimestamp).length;
-      pass.blocked = conditionOf(source, 'PruneBlocked')?.message;
+      pass.blocked = blockOf(source)?.message;
       return;
     }
     const { include = [], exclude = [] } = source.spec;

@@ -8,7 +8,7 @@ import type { Resolved, TreeReader, TreeSource } from '../../marketplace/port.ts
 import type { GitHosts } from '../githosts.ts';
 import type { Remotes } from '../remotes.ts';
 import { isRequested } from '../requests.ts';
-import { liveInventory, observedSpecOf } from './plan.ts';
+import { blockOf, liveInventory, observedSpecOf } from './plan.ts';
 import type { Shard } from './shard.ts';
 
 /** What looking at Git needs. */
@@ -69,10 +69,6 @@ export async function look(
   });
 }
 
-/** A condition that stands True. */
-export const conditionOf = (source: MarketplaceSource, type: string) =>
-  source.status?.conditions?.find((condition) => condition.type === type && condition.status === 'True');
-
 function isAllowed(source: MarketplaceSource, resolved: Resolved): boolean {
   const allowed = source.metadata.annotations?.[ANNOTATIONS.allowPrune];
   return allowed !== undefined && (allowed === resolved.commit || allowed === resolved.revision);
@@ -86,7 +82,7 @@ async function isUnchanged(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { status } = source;
-  if (allowed && conditionOf(source, 'PruneBlocked')) return false;
+  if (allowed && blockOf(source)) return false;
   return (
     status?.revision === resolved.revision &&
     status.observedSpec === observedSpec &&

@@ -1,3 +1,4 @@
+import type { Condition } from '../../api/conditions.ts';
 import { DEFAULTS } from '../../api/defaults.ts';
 import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/labels.ts';
 import type { MarketplaceSource } from '../../api/marketplacesource.ts';
@@ -121,15 +122,18 @@ function sortVanished(vanished: Skill[], wanted: Map<string, DesiredSkill>, live
 }
 
 /** While a block stands it holds whatever share those that vanished are now: new Skills beside them must not thin them out (I14). */
-const pruneBlocked = (source: MarketplaceSource, vanished: number, total: number): boolean => {
+const pruneBlocked = ({ source, followed }: PlanInput, vanished: number, total: number): boolean => {
   const maxPercent = source.spec.prune?.maxPercent ?? DEFAULTS.pruneMaxPercent;
-  return vanished > 3 && (vanished * 100 > maxPercent * total || isBlocked(source));
+  return vanished > 3 && (vanished * 100 > maxPercent * total || isBlocked(source, followed));
 };
 
 /** The last whole pass left the prune blocked, under the same spec. */
-const isBlocked = (source: MarketplaceSource): boolean =>
-  source.status?.observedSpec === observedSpecOf(source) &&
-  (source.status.conditions?.some(({ type, status }) => type === 'PruneBlocked' && status === 'True') ?? false);
+const isBlocked = (source: MarketplaceSource, followed: readonly string[] | undefined): boolean =>
+  blockOf(source) !== undefined && source.status?.observedSpec === observedSpecOf(source, followed);
+
+/** The condition PruneBlocked while it stands. */
+export const blockOf = ({ status }: MarketplaceSource): Condition | undefined =>
+  status?.conditions?.find((condition) => condition.type === 'PruneBlocked' && condition.status === 'True');
 
 /** The Skills that the commit asks for, by object name. A directory without SKILL.md only keeps a Skill that exists. */
 function* wantedSkills(input: PlanInput, live: Map<string, Skill>): Steps<Map<string, DesiredSkill>> {
@@ -154,7 +158,7 @@ export function* planSkills(input: PlanInput): Steps<Plan> {
   const vanished = [...live.values()].filter((child) => !wanted.has(child.metadata.name));
   const { handovers, settled, gone } = sortVanished(vanished, wanted, live);
   const keep = source.spec.prune?.policy === 'Keep';
-  const blocked = !keep && !input.pruneAllowed && pruneBlocked(source, gone.length, live.size);
+  const blocked = !keep && !input.pruneAllowed && pruneBlocked(input, gone.length, live.size);
   const entries = [...wanted.values(), ...handoversOf(handovers, live, ownership)];
   const remaining = new Map<string, string>();
   const apply: DesiredSkill[] = [];

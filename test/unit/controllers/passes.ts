@@ -15,11 +15,18 @@ interface PassInput {
   found: DiscoveredSkill[];
   commit?: string;
   pruneAllowed?: boolean;
+  followed?: string[];
 }
 
 /** planSkills with everything but the listing defaulted. */
-export const plan = ({ owner = source(), children = [], found, commit = C1, pruneAllowed = false }: PassInput): Plan =>
-  atOnce(planSkills({ source: owner, children, found, commit, pruneAllowed }));
+export const plan = ({
+  owner = source(),
+  children = [],
+  found,
+  commit = C1,
+  pruneAllowed = false,
+  followed = [],
+}: PassInput): Plan => atOnce(planSkills({ source: owner, children, found, commit, pruneAllowed, followed }));
 
 /** The children after the plan was carried out. */
 export function carriedOut(owner: MarketplaceSource, children: Skill[], { apply, remove }: Plan): Skill[] {
@@ -30,7 +37,7 @@ export function carriedOut(owner: MarketplaceSource, children: Skill[], { apply,
 }
 
 /** The source as the status write at the end of a pass leaves it. */
-export function written(owner: MarketplaceSource, { blocked }: Plan): MarketplaceSource {
+export function written(owner: MarketplaceSource, { blocked }: Plan, followed: string[] = []): MarketplaceSource {
   const lastTransitionTime = '2026-01-01T00:00:00Z';
   const condition = {
     type: 'PruneBlocked',
@@ -44,7 +51,7 @@ export function written(owner: MarketplaceSource, { blocked }: Plan): Marketplac
     status: {
       ...owner.status,
       observedGeneration: 1,
-      observedSpec: observedSpecOf(owner),
+      observedSpec: observedSpecOf(owner, followed),
       conditions: blocked ? [condition] : [],
     },
   };

@@ -10,7 +10,7 @@ import {
   planSkills,
 } from '../../../src/controllers/marketplacesource/plan.ts';
 import { applied, directory, source } from './objects.ts';
-import { C1, C2, carriedOut, names, of, plan, removed, serving, standing } from './passes.ts';
+import { C1, C2, carriedOut, names, of, plan, removed, serving, standing, written } from './passes.ts';
 
 describe('planSkills', () => {
   it('makes a Skill of every directory with a SKILL.md', () => {
@@ -115,6 +115,17 @@ describe('planSkills', () => {
           }
         : undefined,
     );
+  });
+
+  it.each([[[]], [['shard']]])('keeps a block that new Skills thin out, with the labels %j followed', (followed) => {
+    const owner = source();
+    const children = standing(of(5));
+    const found = [...of(1), ...['a', 'b', 'c'].map((name) => directory(`office/${name}`, 't'))];
+    const first = plan({ owner, children, found, followed });
+    const left = carriedOut(owner, children, first);
+    expect([first.blocked?.vanished, left]).toEqual([4, expect.objectContaining({ length: 8 })]);
+    const again = plan({ owner: written(owner, first, followed), children: left, found, followed });
+    expect([again.blocked?.vanished, again.remove]).toEqual([4, []]);
   });
 
   it('goes on with all other Skills while the prune is blocked', () => {
