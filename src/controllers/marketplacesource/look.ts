@@ -3,11 +3,11 @@ import { ANNOTATIONS } from '../../api/labels.ts';
 import type { MarketplaceSource } from '../../api/marketplacesource.ts';
 import type { Skill } from '../../api/skill.ts';
 import { inSlices } from '../../base/slices.ts';
-import { type Key, keyOf } from '../../kube/types.ts';
+import type { Key } from '../../kube/types.ts';
 import type { Resolved, TreeReader, TreeSource } from '../../marketplace/port.ts';
 import type { GitHosts } from '../githosts.ts';
 import type { Remotes } from '../remotes.ts';
-import { isRequested } from '../requests.ts';
+import { resolveInTurn, visitOf } from '../visit.ts';
 import { blockOf, liveInventory, observedSpecOf } from './plan.ts';
 import type { Shard } from './shard.ts';
 
@@ -44,19 +44,11 @@ export async function look(
   { source, children: cached }: { source: MarketplaceSource; children: Skill[] },
   signal: AbortSignal,
 ): Promise<Look> {
-  const { spec, metadata, status } = source;
-  const visit = {
-    url: gitLocation(spec)?.url ?? '',
-    caller: `${metadata.namespace}/${spec.secretRef?.name ?? ''}`,
-    key: keyOf(source),
-    urgent: status?.observedGeneration !== metadata.generation || isRequested(source),
-    wake,
-  };
+  const { spec, status } = source;
+  const visit = visitOf(source, gitLocation(spec)?.url ?? '', spec.secretRef, wake);
   return hosts.run(visit, async (answered) => {
     const { remote, root } = await remotes.ofSource(source, true, signal);
-    const resolved = await trees.resolve(remote, spec.ref ?? {}, signal);
-    // A commit by its id is known without a word of the host.
-    if (spec.ref?.commit === undefined) answered();
+    const resolved = await resolveInTurn(trees, remote, spec.ref, answered, signal);
     const observedSpec = observedSpecOf(source, shard?.followed);
     // Skills that carry the labels of another shard still are in no cache here.
     const moved = shard && status?.observedSpec !== observedSpec;

@@ -10,7 +10,8 @@ import { readSkillTree } from '../../marketplace/skilltree.ts';
 import type { SkillTree } from '../../protocol/types.ts';
 import { type GitHosts, HostBusy, type Visit } from '../githosts.ts';
 import type { Remotes } from '../remotes.ts';
-import { isRequested } from '../requests.ts';
+import { isObserved } from '../requests.ts';
+import { resolveInTurn, visitOf } from '../visit.ts';
 import { Looks } from './looks.ts';
 
 /** Which content a Skill points at, and how to come by it. */
@@ -35,9 +36,6 @@ export interface ContentDeps {
   /** Puts a key back into the queue at once. */
   wake: (key: Key) => void;
 }
-
-/** True when the last whole pass was over the spec as it stands. */
-export const isObserved = (skill: Skill): boolean => skill.status?.observedGeneration === skill.metadata.generation;
 
 type Git = NonNullable<Skill['spec']['source']['git']>;
 
@@ -103,9 +101,7 @@ export class SkillContent {
     if (known) return known;
     const resolved = await this.#deps.hosts.run(this.#visit(skill, git.url, git.secretRef), async (answered) => {
       const remote = await this.#remoteOf(skill, git, true, signal);
-      const found = await this.#deps.trees.resolve(remote, git.ref ?? {}, signal);
-      if (git.ref?.commit === undefined) answered();
-      return found;
+      return resolveInTurn(this.#deps.trees, remote, git.ref, answered, signal);
     });
     this.#looks.learn(skill, resolved);
     return { resolved, ageMs: 0 };
@@ -119,8 +115,7 @@ export class SkillContent {
   }
 
   #visit(skill: Skill, url: string, secretRef: { name: string } | undefined): Visit {
-    const caller = `${skill.metadata.namespace}/${secretRef?.name ?? ''}`;
-    return { url, caller, key: keyOf(skill), urgent: !isObserved(skill) || isRequested(skill), wake: this.#deps.wake };
+    return visitOf(skill, url, secretRef, this.#deps.wake);
   }
 
   /** A reader on the commit; a turn at the host is only for what the mirror lacks. */
