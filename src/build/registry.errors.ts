@@ -1,5 +1,6 @@
 import { DeadlineExceeded } from '../base/deadline.ts';
 import { messageOf, PolicyError, retry, waiting } from '../base/errors.ts';
+import { isTlsFailure } from '../base/http.ts';
 
 /** A request that did not get the answer it needs. */
 export interface RegistryCall {
@@ -19,7 +20,6 @@ export interface RegistryAnswer {
 
 const MAX_RETRY_AFTER_MS = 15 * 60_000;
 const MAX_DETAIL = 200;
-const TLS_CODES = /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)|EPROTO)/;
 
 /** Code and message of the first error in a registry's body; empty when it is none. */
 export function errorOf(text: string): { code: string; message: string } {
@@ -98,7 +98,7 @@ export function unanswered(call: RegistryCall, error: unknown): PolicyError {
   }
   const code = codeOf(error);
   const why = code || messageOf(error);
-  if (TLS_CODES.test(code)) {
+  if (isTlsFailure(code)) {
     return waiting(
       'RegistryConfigInvalid',
       `registry ${call.host} shows a certificate that is not trusted, or speaks no TLS (${why}); give its CA in the build settings`,

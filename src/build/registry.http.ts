@@ -2,6 +2,7 @@
 import { rootCertificates } from 'node:tls';
 import { Agent, type Dispatcher, request } from 'undici';
 import { waiting } from '../base/errors.ts';
+import { readCapped } from '../base/http.ts';
 import { type RegistryCall, unexpected } from './registry.errors.ts';
 
 /** A request below the registry's address. */
@@ -50,17 +51,6 @@ function addressOf({ host, insecure }: TransportOptions): URL {
     );
   }
   return url;
-}
-
-async function readCapped(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    size += chunk.length;
-    if (size > limit) throw new Error(`the answer is longer than ${limit} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 /** Sends requests; caps every body, follows the redirects of reads alone and never takes a credential along. */
@@ -112,7 +102,8 @@ export class RegistryTransport {
       signal,
       dispatcher: this.#dispatcher,
     });
-    const bytes = await readCapped(response.body, response.statusCode === 200 ? MAX_BODY : MAX_SMALL_BODY);
+    const cap = response.statusCode === 200 ? MAX_BODY : MAX_SMALL_BODY;
+    const bytes = await readCapped(response.body, cap, () => new Error(`the answer is longer than ${cap} bytes`));
     return {
       status: response.statusCode,
       bytes,

@@ -2,6 +2,7 @@ import { type Dispatcher, request } from 'undici';
 import type { z } from 'zod';
 import { DeadlineExceeded, withDeadline } from '../base/deadline.ts';
 import { messageOf } from '../base/errors.ts';
+import { innermostCode, isTlsFailure, readCapped } from '../base/http.ts';
 import { holdSecret } from '../base/redact.ts';
 import type { Engine } from '../protocol/types.ts';
 import { bodyText, ENGINE_LABEL, EngineError, type Purpose, refusalError, retryAfterMs } from './errors.ts';
@@ -51,7 +52,6 @@ export interface EngineAnswer {
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_BYTES = 1024 * 1024;
 const USER_AGENT = 'skill-operator';
-const TLS_CODES = /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)|EPROTO)/;
 
 /** Calls one engine's API: one deadline, one size cap and one way of failing for every request; redirects are never followed. */
 export class EngineHttp {
@@ -156,21 +156,14 @@ export class EngineHttp {
 
   async #read(call: EngineCall, body: Dispatcher.ResponseData['body']): Promise<string> {
     const cap = call.maxBytes ?? DEFAULT_MAX_BYTES;
-    const chunks: Buffer[] = [];
-    let size = 0;
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      // Leaving the loop destroys the stream and with it the connection.
-      if (size > cap) throw this.#unexpected(call, `is larger than ${cap} bytes`);
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks).toString('utf8');
+    const bytes = await readCapped(body, cap, () => this.#unexpected(call, `is larger than ${cap} bytes`));
+    return bytes.toString('utf8');
   }
 
   #transportError(call: EngineCall, error: unknown): EngineError {
     const label = ENGINE_LABEL[this.#engine];
-    const code = codeOf(error);
-    if (code !== undefined && TLS_CODES.test(code)) {
+    const code = innermostCode(error);
+    if (code !== undefined && isTlsFailure(code)) {
       return new EngineError(
         'Config',
         this.#engine,
@@ -192,13 +185,6 @@ export const timedOut = (error: unknown): boolean =>
   (error.httpStatus === 408 || error.httpStatus === 504 || error.cause instanceof DeadlineExceeded);
 
 const describe = (call: EngineCall) => `${call.method} ${call.path.replace(/\?.*$/, '')}`;
-
-function codeOf(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null) return undefined;
-  const { code, cause } = error as { code?: unknown; cause?: unknown };
-  const inner = cause === undefined ? undefined : codeOf(cause);
-  return inner ?? (typeof code === 'string' ? code : undefined);
-}
 
 function parseBase(engine: Engine, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;

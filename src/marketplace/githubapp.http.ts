@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici';
 import { DeadlineExceeded, withDeadline } from '../base/deadline.ts';
 import { messageOf, PolicyError, retry, waiting } from '../base/errors.ts';
+import { innermostCode, isTlsFailure, readCapped } from '../base/http.ts';
 import { holdSecret } from '../base/redact.ts';
 import { classifyProxyError } from './errors.proxy.ts';
 import type { ProxyRoute } from './proxy.ts';
@@ -36,7 +37,6 @@ interface Answer {
 const API_VERSION = '2022-11-28';
 const MAX_BODY = 64 * 1024;
 const LIMITS_MS = { least: 1_000, most: 3_600_000, usual: 60_000 };
-const TLS_CODES = /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)|EPROTO)/;
 
 /** The error for an answer that GitHub's description does not know. */
 export const unexpected = (call: ApiCall, what: string): PolicyError =>
@@ -105,17 +105,10 @@ async function send(call: ApiCall, dispatcher: Dispatcher, signal: AbortSignal):
     dispatcher,
     signal,
   });
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response.body as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    // Leaving the loop destroys the stream and with it the connection.
-    if (size > MAX_BODY) throw unexpected(call, `is larger than ${MAX_BODY} bytes`);
-    chunks.push(chunk);
-  }
+  const body = await readCapped(response.body, MAX_BODY, () => unexpected(call, `is larger than ${MAX_BODY} bytes`));
   return {
     status: response.statusCode,
-    text: Buffer.concat(chunks).toString('utf8'),
+    text: body.toString('utf8'),
     header: (name) => [response.headers[name]].flat()[0],
   };
 }
@@ -200,8 +193,8 @@ function transportError(call: ApiCall, error: unknown): PolicyError {
       `${host} did not hand out a token for GitHub App ${call.app} within ${Math.round(call.timeoutMs / 100) / 10} s: look at the server, or raise spec.timeout`,
     );
   }
-  const code = codeOf(error) ?? '';
-  if (TLS_CODES.test(code)) {
+  const code = innermostCode(error) ?? '';
+  if (isTlsFailure(code)) {
     return waiting(
       'TLSVerificationFailed',
       `the certificate of ${host} is not trusted (${code}): put the issuing CA into ca.crt of the Secret, or renew the certificate`,
@@ -222,11 +215,4 @@ function proxyError({ proxy, base }: ApiCall, code: string, message: string): Po
   const status = /Proxy response \((\d{3})\)/.exec(message)?.[1];
   const said = status ? `Received HTTP code ${status} from proxy after CONNECT` : `Failed to connect to proxy ${code}`;
   return classifyProxyError(proxy, base.hostname, said);
-}
-
-function codeOf(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null) return undefined;
-  const { code, cause } = error as { code?: unknown; cause?: unknown };
-  const inner = cause === undefined ? undefined : codeOf(cause);
-  return inner ?? (typeof code === 'string' ? code : undefined);
 }

@@ -1,7 +1,8 @@
-import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { waiting } from '../base/errors.ts';
 import { holdSecret } from '../base/redact.ts';
+import { credentialHash } from './environment.ts';
 import { type ApiCall, callApi, unexpected } from './githubapp.http.ts';
 import type { GitCredential, GitHubApp } from './port.ts';
 import type { ProxyRoute } from './proxy.ts';
@@ -117,10 +118,7 @@ export function appJwt(id: string, key: KeyObject, nowMs: number): string {
   return `${text}.${sign('RSA-SHA256', Buffer.from(text), key).toString('base64url')}`;
 }
 
-const cacheKey = ({ appID, installationID, owner, privateKey, baseURL }: GitHubApp) =>
-  createHash('sha256')
-    .update(JSON.stringify([appID, installationID ?? null, owner ?? null, privateKey, baseURL ?? null]))
-    .digest('hex');
+const cacheKey = (githubApp: GitHubApp): string => credentialHash({ githubApp });
 
 /** Installation tokens of GitHub Apps: cached until shortly before they end, fetched once for all who wait. */
 export class GitHubAppTokens {
