@@ -94,9 +94,7 @@ class Operator {
     const { port, close } = await serveProbes(this.#config.metricsAddress, {
       alive: () => this.#loop.alive && (this.#manager?.alive ?? true) && (this.#receiver?.alive ?? true),
       ready: () => this.#reached && (this.#receiver?.ready ?? true),
-      metrics: () => {
-        return this.#measured();
-      },
+      metrics: () => this.#measured(),
     });
     this.#log.info({ port }, 'serving /metrics, /healthz and /readyz');
     this.#loop.start();

@@ -39,7 +39,8 @@ export interface GitTreeSourceOptions {
 /** Only names that this class gives are ever removed, so that a wrong `dir` in the configuration costs nothing. */
 const OWN_NAME = /^(?:tmp-\d+|call-[A-Za-z0-9]{6}|[0-9a-f]{64}-\d+|authorities\.pem)$/;
 const AUTHORITIES = 'authorities.pem';
-const MIN_TIMEOUT_MS = 1_000;
+/** Between two sweeps, however soon a mirror may go. */
+const SWEEP_PAUSE_MS = 1_000;
 
 const mirrorName = (url: RemoteUrl, remote: Pick<Remote, 'credential'>) =>
   createHash('sha256')
@@ -205,7 +206,7 @@ export class GitTreeSource implements TreeSource {
       if (mirror.unnamedSince === undefined) continue;
       const left = mirror.unnamedSince + this.#limits.graceMs - now;
       if (left > 0 || mirror.busy) {
-        next = Math.min(next, Math.max(left, MIN_TIMEOUT_MS));
+        next = Math.min(next, Math.max(left, SWEEP_PAUSE_MS));
         continue;
       }
       this.#mirrors.delete(name);

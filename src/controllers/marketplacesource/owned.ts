@@ -67,30 +67,33 @@ export class Ownership {
 
   /** The same as a hash, to compare. */
   fingerprint(skill: Skill): string {
-    const known = fingerprints.get(skill);
-    if (known?.id === this.id) return known.hash;
-    const hash = fingerprintOf(this.of(skill));
-    fingerprints.set(skill, { id: this.id, hash });
-    return hash;
+    return remembered(ofCached, skill, this.id, () => fingerprintOf(this.of(skill)));
   }
 
   /** The hash of what a Skill shall have. While `now` has the same content it is the last one of that object: a pass changes few of many. */
   fingerprintOfWanted(fields: OwnedFields, now: Skill | undefined): string {
     if (!now || !isSameContent(fields, now)) return fingerprintOf(fields);
-    const known = wanted.get(now);
-    if (known?.id === this.#alike) return known.hash;
-    const hash = fingerprintOf(fields);
-    wanted.set(now, { id: this.#alike, hash });
-    return hash;
+    return remembered(ofWanted, now, this.#alike, () => fingerprintOf(fields));
   }
 }
 
 const isSameContent = ({ spec, handover }: OwnedFields, now: Skill): boolean =>
   handover === undefined && spec.path === now.spec.path && spec.revision?.tree === now.spec.revision?.tree;
 
+/** The last fingerprint by the object of the cache, and what else it depends on. */
+type Fingerprints = WeakMap<Skill, { id: string; hash: string }>;
+
+const ofCached: Fingerprints = new WeakMap();
+const ofWanted: Fingerprints = new WeakMap();
+
 /** Objects of a cache never change, so each is looked at once. */
-const fingerprints = new WeakMap<Skill, { id: string; hash: string }>();
-const wanted = new WeakMap<Skill, { id: string; hash: string }>();
+function remembered(fingerprints: Fingerprints, skill: Skill, id: string, make: () => string): string {
+  const known = fingerprints.get(skill);
+  if (known?.id === id) return known.hash;
+  const hash = make();
+  fingerprints.set(skill, { id, hash });
+  return hash;
+}
 
 /** Owned fields as a hash; equal ones need no apply. */
 const fingerprintOf = ({ spec, labels, handover }: OwnedFields): string => hashOf({ spec, labels, handover });
