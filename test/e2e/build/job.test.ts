@@ -154,8 +154,8 @@ describe.skipIf(!node)('a build Job on the node', () => {
     const layout = `${PATHS.layout}/${LAYOUT}`;
     const push = `id -u; test -r ${PATHS.credential}/config.json && echo credential
       ls ${PATHS.urls} 2>/dev/null
-      for blob in ${layout}/blobs/sha256/*; do test -r $blob || echo unreadable; tar -tvzf $blob 2>/dev/null; done > /work/files
-      grep -E 'greeting|built' /work/files | sed -E 's/ +[0-9]+ .* / /' | sort -k3
+      for blob in ${layout}/blobs/sha256/*; do test -r $blob || echo unreadable; tar -tvzf $blob 2>/dev/null; done > ${PATHS.work}/files
+      grep -E 'greeting|built' ${PATHS.work}/files | sed -E 's/ +[0-9]+ .* / /' | sort -k3
       printf '{"digest":"%s","size":7}' "$(grep -o 'sha256:[0-9a-f]*' ${layout}/index.json)" > /dev/termination-log`;
     const build = await start(
       from(
