@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import type { ClusterInfo } from './cluster-info.ts';
 import { condition, K8s, type K8sObject, parseObjects, refOf } from './k8s.ts';
 
@@ -84,6 +84,31 @@ export async function allowBuilds(info: ClusterInfo, { namespace }: OperatorAcco
   await k8s.apply(
     rulesFor(readAll(RULES, isAboutBuilds).replaceAll(`namespace: ${CHART_BUILDS}`, `namespace: ${builds}`), namespace),
   );
+}
+
+/** What a kubeconfig says of the API server. */
+interface ClusterEntry {
+  server: string;
+  'certificate-authority-data'?: string;
+  'insecure-skip-tls-verify'?: boolean;
+}
+
+interface Kubeconfig {
+  clusters: [{ name: string; cluster: ClusterEntry }];
+}
+
+const readKubeconfig = ({ kubeconfig }: OperatorAccount) => parse(readFileSync(kubeconfig, 'utf8')) as Kubeconfig;
+
+/** The API server that an account calls. */
+export const clusterOf = (account: OperatorAccount): ClusterEntry => readKubeconfig(account).clusters[0].cluster;
+
+/** The account with a kubeconfig of its own, by which it calls another address, such as a proxy. */
+export function withCluster(account: OperatorAccount, cluster: ClusterEntry): OperatorAccount {
+  const config = readKubeconfig(account);
+  config.clusters[0].cluster = cluster;
+  const kubeconfig = `${account.kubeconfig}-behind-proxy`;
+  writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
+  return { ...account, kubeconfig };
 }
 
 function writeKubeconfig(info: ClusterInfo, namespace: string, k8s: K8s, token: string): string {

@@ -1,8 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { parse, stringify } from 'yaml';
 import { ANNOTATIONS } from '../../../src/api/labels.ts';
 import { execOk } from '../../cluster/exec.ts';
 import { Effects, startEffectProxy } from '../../support/byo/effects.ts';
@@ -11,7 +10,7 @@ import { openPlayedStage, type PlayedStage } from '../../support/byo/played.ts';
 import { type ByoStage, isReady, LONG_MS } from '../../support/byo/stage.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
 import { requestPass, skillMd } from '../../support/market.ts';
-import type { OperatorAccount } from '../../support/operator-account.ts';
+import { clusterOf, type OperatorAccount, withCluster } from '../../support/operator-account.ts';
 
 const info = inject('cluster');
 const BUNDLE_MS = 110_000;
@@ -44,14 +43,10 @@ describe('an operator that is killed', () => {
   let stage: ByoStage;
 
   const throughProxy = async (account: OperatorAccount): Promise<OperatorAccount> => {
-    const config = parse(readFileSync(account.kubeconfig, 'utf8'));
-    const [{ cluster }] = config.clusters;
-    const ca = Buffer.from(cluster['certificate-authority-data'] ?? '', 'base64').toString('utf8');
-    const proxy = stack.use(await startEffectProxy({ url: cluster.server, ca }, effects, ofAPI));
-    config.clusters[0].cluster = { server: proxy.url, 'insecure-skip-tls-verify': true };
-    const kubeconfig = `${account.kubeconfig}-counted`;
-    writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
-    return { ...account, kubeconfig };
+    const { server, ...trust } = clusterOf(account);
+    const ca = Buffer.from(trust['certificate-authority-data'] ?? '', 'base64').toString('utf8');
+    const proxy = stack.use(await startEffectProxy({ url: server, ca }, effects, ofAPI));
+    return withCluster(account, { server: proxy.url, 'insecure-skip-tls-verify': true });
   };
 
   beforeAll(async () => {

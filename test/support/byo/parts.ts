@@ -4,12 +4,12 @@ import { CubeStub } from '../../contract/engine/stubs/cubesandbox.ts';
 import { E2BStub } from '../../contract/engine/stubs/e2b.ts';
 import type { SeenRequest, StubAnswer } from '../../contract/engine/stubs/server.ts';
 import type { ClusterInfo, NodeInfo } from '../cluster-info.ts';
+import { type Gate, startGate } from '../gate.ts';
 import { operatorImage } from '../image.ts';
 import { K8s, type K8sObject } from '../k8s.ts';
 import type { OperatorOptions } from '../operator.ts';
 import { allowBuilds, createOperatorAccount, type OperatorAccount } from '../operator-account.ts';
 import { podNamespace, runPod } from '../pods.ts';
-import { type Gate, startGate } from './gate.ts';
 
 type Say = (line: string) => void;
 

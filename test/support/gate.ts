@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A plain wire to a service, which a test can cut. */
+/** A plain wire to a service, which a test can cut; TLS goes through it untouched. */
 export interface Gate extends AsyncDisposable {
   /** `<host>:<port>` in front of the service. */
   address: string;
@@ -8,6 +8,10 @@ export interface Gate extends AsyncDisposable {
   down: boolean;
   /** True: every connection is ended, and each request on a new one is told to come later (HTTP 429). */
   busy: boolean;
+  /** Resets what is open; new connections pass unless `down` or `busy`. */
+  cut(): void;
+  /** Connections accepted so far. */
+  readonly connections: number;
   /** Requests that were told to come later. */
   readonly refused: number;
 }
@@ -19,16 +23,25 @@ export async function startGate(host: string, target: { hostname: string; port: 
   const sockets = new Set<Socket>();
   let down = false;
   let busy = false;
+  let connections = 0;
   let refused = 0;
+  /** Without an `other` end an error is nobody's matter. */
+  const keep = (socket: Socket, other?: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => other?.destroy());
+    socket.on('close', () => {
+      sockets.delete(socket);
+      other?.destroy();
+    });
+  };
   const server = createServer((socket) => {
+    connections++;
     if (down) {
       socket.resetAndDestroy();
       return;
     }
     if (busy) {
-      sockets.add(socket);
-      socket.on('close', () => sockets.delete(socket));
-      socket.on('error', () => undefined);
+      keep(socket);
       socket.once('data', () => {
         refused++;
         socket.end(TOO_MANY);
@@ -36,18 +49,10 @@ export async function startGate(host: string, target: { hostname: string; port: 
       return;
     }
     const out = connect(Number(target.port), target.hostname);
-    for (const [one, other] of [
-      [socket, out],
-      [out, socket],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => other.destroy());
-      one.on('close', () => {
-        sockets.delete(one);
-        other.destroy();
-      });
-      one.pipe(other);
-    }
+    keep(socket, out);
+    keep(out, socket);
+    socket.pipe(out);
+    out.pipe(socket);
   });
   const cut = () => {
     for (const socket of sockets) socket.resetAndDestroy();
@@ -62,15 +67,19 @@ export async function startGate(host: string, target: { hostname: string; port: 
       down = value;
       if (value) cut();
     },
-    get refused() {
-      return refused;
-    },
     get busy() {
       return busy;
     },
     set busy(value) {
       busy = value;
       cut();
+    },
+    cut,
+    get connections() {
+      return connections;
+    },
+    get refused() {
+      return refused;
     },
     [Symbol.asyncDispose]: async () => {
       cut();
