@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 
 /** An answer that the next request gets instead of the usual one; `silent`: none at all. */
 export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'silent';
@@ -65,24 +66,21 @@ export class GitHubApi implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#server.close(() => resolve());
     this.#server.closeAllConnections();
-    await promise;
+    await new Promise((resolve) => this.#server.close(resolve));
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (request.url ?? '').replace(/^\/api\/v3/, '');
     this.requests.push(`${request.method} ${path}`);
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const sent = await text(request);
     const fault = this.faults.shift();
     if (fault === 'silent') return;
     if (fault) {
       response.writeHead(fault.status, fault.headers ?? {}).end(fault.body ?? '');
       return;
     }
-    const [status, body] = this.#answer(request, path, Buffer.concat(chunks).toString('utf8'));
+    const [status, body] = this.#answer(request, path, sent);
     response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(JSON.stringify(body));
   }
 

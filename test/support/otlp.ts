@@ -1,5 +1,5 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { listen } from './listen.ts';
 
 /** A span as it came over the wire. */
 export interface WireSpan {
@@ -28,10 +28,8 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: WireSpan[] = [];
   const bodies: string[] = [];
   const headers: Record<string, unknown>[] = [];
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks).toString();
+  const { host, close } = await listen(async (request, response) => {
+    const body = await text(request);
     bodies.push(body);
     headers.push({ ...request.headers, url: request.url });
     const { resourceSpans } = JSON.parse(body) as { resourceSpans: { scopeSpans: { spans: WireSpan[] }[] }[] };
@@ -40,15 +38,10 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     }
     response.writeHead(receiver.status, { 'content-type': 'application/json' }).end('{}');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const receiver: OtlpReceiver = {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://${host}`,
     ...{ spans, bodies, headers, status: 200 },
-    [Symbol.asyncDispose]: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    [Symbol.asyncDispose]: close,
   };
   return receiver;
 }

@@ -18,8 +18,8 @@ import { EXIT } from '../../../src/build/exits.ts';
 import { type FetchOptions, fetchContext } from '../../../src/jobs/fetch.ts';
 import { type TarEntry, writeTar } from '../../../src/store/tar.ts';
 import { eventually } from '../../support/eventually.ts';
+import { listen } from '../../support/listen.ts';
 import { makeBucket, s3Client } from '../../support/s3.ts';
-import { listen } from './registries.ts';
 import { runJob } from './run-job.ts';
 
 const signal = new AbortController().signal;

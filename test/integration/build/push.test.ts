@@ -19,8 +19,9 @@ import { EXIT } from '../../../src/build/exits.ts';
 import { HttpRegistry } from '../../../src/build/registry.ts';
 import { parseResult } from '../../../src/build/result.ts';
 import { type PushOptions, pushImage } from '../../../src/jobs/push.ts';
+import { listen } from '../../support/listen.ts';
 import { layoutParts, makePipe, writeLayout } from '../../unit/jobs/layouts.ts';
-import { dockerConfig, listen, startRegistry, type TestRegistry } from './registries.ts';
+import { dockerConfig, startRegistry, type TestRegistry } from './registries.ts';
 import { runJob } from './run-job.ts';
 
 const signal = new AbortController().signal;

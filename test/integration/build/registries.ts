@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process';
 import { createPrivateKey, randomBytes, sign } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { execOk } from '../../cluster/exec.ts';
 import { ensurePrograms } from '../../cluster/packages.ts';
 import { createAuthority, createServerCert } from '../../cluster/pki.ts';
+import { listen } from '../../support/listen.ts';
 
 /** Made anew for each use: the module outlives many test files. */
 const deadline = () => AbortSignal.timeout(600_000);
@@ -77,21 +76,6 @@ function tokenFor(scopes: readonly string[], cert: string, key: string): string 
     dsaEncoding: 'ieee-p1363',
   });
   return `${text}.${base64url(signature)}`;
-}
-
-/** Listens on a free port of the loopback address. */
-export async function listen(
-  handle: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<{ host: string; close: () => Promise<void> }> {
-  const server = createServer(handle);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }
 
 async function tokenService(dir: string, registry: Pick<TestRegistry, 'username' | 'password' | 'tokenRequests'>) {

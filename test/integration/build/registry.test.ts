@@ -8,8 +8,9 @@ import type { ReadCredential } from '../../../src/build/registry.auth.ts';
 import { HttpRegistry } from '../../../src/build/registry.ts';
 import { pushImage } from '../../../src/jobs/push.ts';
 import { execOk } from '../../cluster/exec.ts';
+import { listen } from '../../support/listen.ts';
 import { layoutParts, writeLayout } from '../../unit/jobs/layouts.ts';
-import { dockerConfig, listen, startRegistry, type TestRegistry } from './registries.ts';
+import { dockerConfig, startRegistry, type TestRegistry } from './registries.ts';
 
 const signal = new AbortController().signal;
 const NOTHING = `sha256:${'0'.repeat(64)}`;

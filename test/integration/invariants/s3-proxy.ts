@@ -1,5 +1,5 @@
-import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { listen } from '../../support/listen.ts';
 
 /** What the proxy does with requests instead of passing them on. */
 export type StoreFault = 'none' | 'cut' | 'error' | 'no-bucket';
@@ -22,7 +22,6 @@ export interface StoreProxy extends AsyncDisposable {
 export async function startStoreProxy(endpoint: string): Promise<StoreProxy> {
   const target = new URL(endpoint);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-  const sockets = new Set<Socket>();
 
   function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { method, url: path, headers } = incoming;
@@ -34,7 +33,7 @@ export async function startStoreProxy(endpoint: string): Promise<StoreProxy> {
     incoming.pipe(out);
   }
 
-  const server = createServer((incoming, outgoing) => {
+  const { host, close } = await listen((incoming, outgoing) => {
     const path = incoming.url?.split('?', 1)[0] ?? '';
     proxy.requests.push({ method: incoming.method ?? '', path, at: performance.now() });
     if (proxy.fault === 'none') pass(incoming, outgoing);
@@ -42,22 +41,15 @@ export async function startStoreProxy(endpoint: string): Promise<StoreProxy> {
     else if (proxy.fault === 'error') outgoing.writeHead(503).end();
     else outgoing.writeHead(404, { 'content-type': 'application/xml' }).end(NO_BUCKET);
   });
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => undefined);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const proxy: StoreProxy = {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://${host}`,
     requests: [],
     fault: 'none',
     count: (method, since = 0) =>
       proxy.requests.slice(since).filter((one) => method === undefined || one.method === method).length,
     [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
       agent.destroy();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
     },
   };
   return proxy;

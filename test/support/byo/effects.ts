@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, request as plain } from 'node:http';
+import { type IncomingMessage, request as plain } from 'node:http';
 import { request as secure } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { listen } from '../listen.ts';
 
 /** A request that changed something, as `PATCH /path?query`. */
 type Judge = (request: string) => boolean;
@@ -51,9 +51,8 @@ export async function startEffectProxy(
 ): Promise<AsyncDisposable & { url: string }> {
   const { protocol, hostname, port } = new URL(target.url);
   const request = protocol === 'https:' ? secure : plain;
-  const sockets = new Set<Socket>();
   const describe = ({ method, url }: IncomingMessage) => `${method} ${url}`;
-  const server = createServer((incoming, outgoing) => {
+  const { host, close } = await listen((incoming, outgoing) => {
     const { method, url: path, headers } = incoming;
     const to = { hostname, port, method, path, headers, ...(target.ca ? { ca: target.ca } : {}) };
     const out = request(to, (reply) => {
@@ -72,17 +71,5 @@ export async function startEffectProxy(
       () => outgoing.destroy(),
     );
   });
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    socket.on('error', () => undefined);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  return { url: `http://${host}`, [Symbol.asyncDispose]: close };
 }
