@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { pushImage } from '../../cluster/node/push.ts';
 import { CubeStub } from '../../contract/engine/stubs/cubesandbox.ts';
 import { E2BStub } from '../../contract/engine/stubs/e2b.ts';
-import type { SeenRequest, StubAnswer } from '../../contract/engine/stubs/server.ts';
 import type { ClusterInfo, NodeInfo } from '../cluster-info.ts';
 import { type Gate, startGate } from '../gate.ts';
 import { operatorImage } from '../image.ts';
@@ -25,24 +24,6 @@ export interface ByoOptions {
   operator?: Pick<OperatorOptions, 'env' | 'args' | 'main' | 'watchAll'>;
   /** Puts something between the operator and the API server. */
   through?: (account: OperatorAccount) => Promise<OperatorAccount>;
-}
-
-/** Calls `after` when a request that changes something has taken effect, before its answer leaves. */
-class WatchedE2B extends E2BStub {
-  after: () => void = () => undefined;
-  protected override answer(request: SeenRequest): StubAnswer {
-    const answer = super.answer(request);
-    if (request.method !== 'GET') this.after();
-    return answer;
-  }
-}
-class WatchedCube extends CubeStub {
-  after: () => void = () => undefined;
-  protected override answer(request: SeenRequest): StubAnswer {
-    const answer = super.answer(request);
-    if (request.method !== 'GET') this.after();
-    return answer;
-  }
 }
 
 /** Keys that the stubs accept. */
@@ -87,8 +68,8 @@ export interface ByoParts {
   k8s: K8s;
   account: OperatorAccount;
   builds: string;
-  e2b: WatchedE2B;
-  cube: WatchedCube;
+  e2b: E2BStub;
+  cube: CubeStub;
   gates: Record<'e2b' | 'cubesandbox' | 'registry', Gate>;
 }
 
@@ -161,8 +142,8 @@ export async function openOutside(
   node: NodeInfo,
   stack: AsyncDisposableStack,
 ): Promise<Pick<ByoParts, 'e2b' | 'cube' | 'gates'>> {
-  const e2b = stack.use(await new WatchedE2B().listen());
-  const cube = stack.use(await new WatchedCube().listen());
+  const e2b = stack.use(await new E2BStub().listen());
+  const cube = stack.use(await new CubeStub().listen());
   cube.key = KEYS.cubesandbox;
   e2b.pollsToFinish = 0;
   await registerPlatform(e2b);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { stringify } from 'yaml';
+import type { SeenRequest } from '../../contract/engine/stubs/server.ts';
 import type { ClusterInfo, NodeInfo } from '../cluster-info.ts';
 import type { TestFile } from '../git.ts';
 import type { K8s, K8sObject, Ref } from '../k8s.ts';
@@ -52,8 +53,11 @@ export class ByoStage implements AsyncDisposable {
 
   /** Calls `act` for every request that changed something at an engine, before the operator hears of it. */
   onEngineWrite(act: () => void): void {
-    this.e2b.after = act;
-    this.cube.after = act;
+    const after = ({ method }: SeenRequest): void => {
+      if (method !== 'GET') act();
+    };
+    this.e2b.after = after;
+    this.cube.after = after;
   }
 
   get k8s(): K8s {

@@ -37,6 +37,8 @@ export abstract class StubServer implements AsyncDisposable {
   readonly seen: SeenRequest[] = [];
   readonly #faults: Fault[] = [];
   readonly #server: Server;
+  /** Is called when a request has taken effect, before its answer leaves. */
+  after: (request: SeenRequest) => void = () => undefined;
   /** Milliseconds that the stub's clock is ahead of the machine's. */
   protected skew = 0;
 
@@ -84,13 +86,19 @@ export abstract class StubServer implements AsyncDisposable {
     const request = await read(incoming);
     this.seen.push(request);
     const fault = this.#take(request);
-    if (!fault) return write(response, await this.answer(request));
-    if (fault.after) await this.answer(request);
+    if (!fault) return write(response, await this.#handle(request));
+    if (fault.after) await this.#handle(request);
     if (fault.answer === 'reset') {
       response.destroy();
     } else if (fault.answer !== 'hang') {
       write(response, fault.answer);
     }
+  }
+
+  async #handle(request: SeenRequest): Promise<StubAnswer> {
+    const answer = await this.answer(request);
+    this.after(request);
+    return answer;
   }
 
   #take(request: SeenRequest): Fault | undefined {
