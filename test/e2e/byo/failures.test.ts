@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import { dockerConfig } from '../../integration/build/registries.ts';
 import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
@@ -28,8 +29,7 @@ describe.skipIf(!node)('a build or a registration that fails', () => {
   async function credentials(name: string, namespace: string) {
     const ref = { apiVersion: 'v1', kind: 'Secret', name, namespace };
     const good = (await stage.k8s.get(ref))?.data as Record<string, string>;
-    const auth = Buffer.from('pusher:wrong').toString('base64');
-    const text = JSON.stringify({ auths: { [stage.gates.registry.address]: { auth } } });
+    const text = dockerConfig(stage.gates.registry.address, 'pusher', 'wrong');
     return { ref, good, bad: { '.dockerconfigjson': Buffer.from(text).toString('base64') } };
   }
 

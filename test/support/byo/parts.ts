@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { pushImage } from '../../cluster/node/push.ts';
 import { CubeStub } from '../../contract/engine/stubs/cubesandbox.ts';
 import { E2BStub } from '../../contract/engine/stubs/e2b.ts';
+import { dockerConfig } from '../../integration/build/registries.ts';
 import type { ClusterInfo, NodeInfo } from '../cluster-info.ts';
 import { type Gate, startGate } from '../gate.ts';
 import { operatorImage } from '../image.ts';
@@ -73,29 +74,41 @@ export interface ByoParts {
   gates: Record<'e2b' | 'cubesandbox' | 'registry', Gate>;
 }
 
+/** Settings of builds: with what they build, on what, and where they push to. */
+export const imagesOf = ({ node, gates }: Pick<ByoParts, 'node' | 'gates'>) => ({
+  builderImage: node.images.kaniko,
+  registry: {
+    host: gates.registry.address,
+    prefix: 'skills',
+    insecure: true,
+    pushSecret: 'registry-push',
+    credentialSecret: 'registry',
+  },
+  baseImages: { insecure: [node.baseRegistry.address] },
+});
+
+/** Settings of the E2B engine. */
+export const e2bOf = ({ gates }: Pick<ByoParts, 'gates'>) => ({
+  url: `http://${gates.e2b.address}`,
+  keySecret: 'e2b',
+  pullSecret: 'registry',
+});
+
 /** The settings file of an operator that builds on the node and registers with the stubs. */
 export async function settingsOf(parts: ByoParts, options: ByoOptions): Promise<object> {
-  const { node, builds, gates } = parts;
+  const { builds, gates } = parts;
   const step = { requests: {}, limits: { memory: '256Mi', 'ephemeral-storage': '256Mi' } };
   const build = { requests: {}, limits: { memory: '512Mi', 'ephemeral-storage': '1Gi' } };
   return {
     build: {
       namespace: builds,
       operatorImage: options.build?.operatorImage ?? (await jobsImage(parts, options.say ?? aloud)),
-      builderImage: node.images.kaniko,
-      registry: {
-        host: gates.registry.address,
-        prefix: 'skills',
-        insecure: true,
-        pushSecret: 'registry-push',
-        credentialSecret: 'registry',
-      },
-      baseImages: { insecure: [node.baseRegistry.address] },
+      ...imagesOf(parts),
       resources: { fetch: step, push: step, build },
       ...options.build,
     },
     engines: {
-      e2b: { url: `http://${gates.e2b.address}`, keySecret: 'e2b', pullSecret: 'registry' },
+      e2b: e2bOf(parts),
       cubesandbox: {
         url: `http://${gates.cubesandbox.address}`,
         keySecret: 'cubesandbox',
@@ -112,8 +125,7 @@ export function secretsOf(
   home: string,
 ): K8sObject[] {
   const { username, password } = node.registry;
-  const auth = Buffer.from(`${username}:${password}`).toString('base64');
-  const text = JSON.stringify({ auths: { [gates.registry.address]: { auth } } });
+  const text = dockerConfig(gates.registry.address, username, password);
   const docker = (name: string, namespace: string): K8sObject => ({
     apiVersion: 'v1',
     kind: 'Secret',

@@ -12,8 +12,9 @@ export async function settledLeader(stage: ChartStage, skills: number, old = '')
     async () => {
       const pod = await stage.leader();
       if (pod === '' || pod === old) throw new Error(`the Lease is held by "${pod}"`);
-      const passes = await stage.metric(pod, 'controller_runtime_reconcile_total', 'controller="skill"');
-      const waiting = await stage.metric(pod, 'workqueue_depth');
+      const metrics = await stage.metrics(pod);
+      const passes = metrics.value('controller_runtime_reconcile_total', { controller: 'skill' });
+      const waiting = metrics.value('workqueue_depth');
       if (passes < skills || waiting > 0) throw new Error(`${pod}: ${passes} passes over Skills, ${waiting} keys wait`);
       return pod;
     },

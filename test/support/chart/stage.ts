@@ -3,12 +3,13 @@ import { API_VERSION } from '../../../src/api/labels.ts';
 import { pushImage } from '../../cluster/node/push.ts';
 import { seaweedImage } from '../../cluster/node/services.ts';
 import { type Cluster, startCluster } from '../../cluster/start.ts';
-import { type ByoParts, jobsImage, openOutside, secretsOf } from '../byo/parts.ts';
+import { type ByoParts, e2bOf, imagesOf, jobsImage, openOutside, secretsOf } from '../byo/parts.ts';
 import type { ClusterInfo, NodeInfo } from '../cluster-info.ts';
 import { eventually } from '../eventually.ts';
 import { CHART, Helm, type Values } from '../helm.ts';
 import { K8s, type K8sObject, type Ref } from '../k8s.ts';
 import { makeBucket } from '../s3.ts';
+import { parseSamples, type Samples } from '../samples.ts';
 import { startNameServer } from './name-server.ts';
 
 /** Name of the release. */
@@ -65,7 +66,7 @@ export class ChartStage implements AsyncDisposable {
 
   /** Values of an installation with two replicas that builds images and registers them with the engines. */
   values(): Values {
-    const { node, gates, image, bucket, info } = this.#parts;
+    const { image, bucket, info } = this.#parts;
     const [repository = '', digest = ''] = image.split('@');
     const { endpoint, region } = info.s3;
     // A small node; the quota of the chart asks for each of the limits.
@@ -81,18 +82,10 @@ export class ChartStage implements AsyncDisposable {
       config: {
         store: { endpoint, region, bucket },
         build: {
-          builderImage: node.images.kaniko,
-          registry: {
-            host: gates.registry.address,
-            prefix: 'skills',
-            insecure: true,
-            pushSecret: 'registry-push',
-            credentialSecret: 'registry',
-          },
-          baseImages: { insecure: [node.baseRegistry.address] },
+          ...imagesOf(this.#parts),
           resources: { fetch: step, push: step, build },
         },
-        engines: { e2b: { url: `http://${gates.e2b.address}`, keySecret: 'e2b', pullSecret: 'registry' } },
+        engines: { e2b: e2bOf(this.#parts) },
       },
     };
   }
@@ -183,14 +176,11 @@ export class ChartStage implements AsyncDisposable {
     return String(lease?.spec.holderIdentity ?? '').replace(/-[0-9a-f]{8}$/, '');
   }
 
-  /** A number of a pod's /metrics: the sum over all lines of the metric that have these labels. */
-  async metric(pod: string, name: string, labels = ''): Promise<number> {
+  /** The values of a pod's /metrics. */
+  async metrics(pod: string): Promise<Samples> {
     const found = await this.k8s.get({ apiVersion: 'v1', kind: 'Pod', name: pod, namespace: HOME });
     const answer = await fetch(`http://${found?.status.podIP}:8080/metrics`, { signal: AbortSignal.timeout(5_000) });
-    const lines = (await answer.text()).split('\n');
-    return lines
-      .filter((line) => line.startsWith(`${name}{`) && line.includes(labels))
-      .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+    return parseSamples(await answer.text());
   }
 
   skill(name: string): Ref {
