@@ -2,6 +2,7 @@ import { ANNOTATIONS, API_VERSION } from '../../src/api/labels.ts';
 import type { ClusterInfo } from '../support/cluster-info.ts';
 import { eventually } from '../support/eventually.ts';
 import { condition, K8s, type K8sObject } from '../support/k8s.ts';
+import { isReady } from '../support/market.ts';
 import { type Operator, startOperator } from '../support/operator.ts';
 import type { AuditedWrite, AuditTail } from './audit-tail.ts';
 import { clear } from './floor.ts';
@@ -157,10 +158,7 @@ export class Stage implements AsyncDisposable {
   async #ready(count: number): Promise<K8sObject[] | undefined> {
     await this.operator.check();
     const skills = await this.#skills();
-    const ready = skills.filter(
-      (skill) =>
-        skill.status?.observedGeneration === skill.metadata.generation && condition(skill, 'Ready')?.status === 'True',
-    );
+    const ready = skills.filter(isReady);
     if (ready.length === count) return skills;
     const odd = skills.find((skill) => !ready.includes(skill));
     throw new Error(

@@ -78,12 +78,13 @@ export async function applySource(
 export const isObserved = ({ metadata, status }: K8sObject): boolean =>
   status?.observedGeneration === metadata.generation;
 
+/** True when the object is Ready for its spec as it stands. */
+export const isReady = (object: K8sObject): boolean =>
+  isObserved(object) && condition(object, 'Ready')?.status === 'True';
+
 /** Waits until the object is Ready for its current spec. */
 export const waitReady = (k8s: K8s, ref: Ref, timeoutMs = 30_000): Promise<K8sObject> =>
-  k8s.waitFor(ref, (object) => isObserved(object) && condition(object, 'Ready')?.status === 'True', {
-    timeoutMs,
-    what: `${ref.kind} ${ref.name} Ready`,
-  });
+  k8s.waitFor(ref, isReady, { timeoutMs, what: `${ref.kind} ${ref.name} Ready` });
 
 /** Waits until Ready is False with that reason. */
 export const waitNotReady = (k8s: K8s, ref: Ref, reason: string, timeoutMs = 30_000): Promise<K8sObject> =>

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { startCluster, whyNoNode } from '../../../test/cluster/start.ts';
 import type { EngineName } from '../../../test/support/byo/parts.ts';
-import { type ByoStage, isReady, openByoStage } from '../../../test/support/byo/stage.ts';
+import { type ByoStage, openByoStage } from '../../../test/support/byo/stage.ts';
 import type { K8sObject } from '../../../test/support/k8s.ts';
+import { isReady } from '../../../test/support/market.ts';
 import { duration } from './screen.ts';
 import { progress, type Stage } from './stage.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { EngineName } from '../../support/byo/parts.ts';
-import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
-import { skillMd } from '../../support/market.ts';
+import { isReady, skillMd } from '../../support/market.ts';
 import { Effects } from './effects.ts';
 
 const { node, ...info } = inject('cluster');

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { dockerConfig } from '../../integration/build/registries.ts';
-import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
-import { requestPass } from '../../support/market.ts';
+import { isReady, requestPass } from '../../support/market.ts';
 
 const { node, ...info } = inject('cluster');
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { ANNOTATIONS, FINALIZER } from '../../../src/api/labels.ts';
 import type { EngineName } from '../../support/byo/parts.ts';
-import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
-import { requestPass, skillMd } from '../../support/market.ts';
+import { isReady, requestPass, skillMd } from '../../support/market.ts';
 import { readObject } from '../../support/s3.ts';
 
 const { node, ...info } = inject('cluster');

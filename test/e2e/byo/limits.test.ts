@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
+import { isReady } from '../../support/market.ts';
 
 const { node, ...info } = inject('cluster');
 

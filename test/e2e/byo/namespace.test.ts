@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type ByoStage, isReady, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
+import { isReady } from '../../support/market.ts';
 
 const { node, ...info } = inject('cluster');
 

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { FINALIZER } from '../../../src/api/labels.ts';
 import type { EngineName } from '../../support/byo/parts.ts';
-import { type ByoStage, isReady, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, openByoStage } from '../../support/byo/stage.ts';
 import type { K8sObject } from '../../support/k8s.ts';
+import { isReady } from '../../support/market.ts';
 import { readObject } from '../../support/s3.ts';
 
 const { node, ...info } = inject('cluster');

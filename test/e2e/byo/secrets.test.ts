@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
-import { type ByoStage, isReady, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, openByoStage } from '../../support/byo/stage.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
+import { isReady } from '../../support/market.ts';
 import { logsOf } from '../../support/pods.ts';
 import { listObjects, readObject } from '../../support/s3.ts';
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { skillctl } from '../../integration/cli/helpers.ts';
-import { type ByoStage, isReady, openByoStage } from '../../support/byo/stage.ts';
+import { type ByoStage, openByoStage } from '../../support/byo/stage.ts';
+import { isReady } from '../../support/market.ts';
 
 const { node, ...info } = inject('cluster');
 

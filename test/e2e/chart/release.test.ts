@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { ANNOTATIONS, API_VERSION } from '../../../src/api/labels.ts';
 import { bookmark, type Write, writesSince } from '../../support/audit.ts';
-import { isReady } from '../../support/byo/stage.ts';
 import { ACCOUNT, contentOf, nodeProcessOf, reader, settledLeader } from '../../support/chart/observe.ts';
 import { BUILDS, type ChartStage, HOME, openChartStage, RELEASE, ROLLOUT_MS } from '../../support/chart/stage.ts';
 import { eventually } from '../../support/eventually.ts';
 import { createRepository, type TestRepository } from '../../support/git.ts';
 import type { Values } from '../../support/helm.ts';
 import type { K8sObject } from '../../support/k8s.ts';
-import { marketplace, skillMd, waitReady } from '../../support/market.ts';
+import { isReady, marketplace, skillMd, waitReady } from '../../support/market.ts';
 import { logsOf, runPod } from '../../support/pods.ts';
 import { listObjects } from '../../support/s3.ts';
 

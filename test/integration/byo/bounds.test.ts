@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openPlayedStage, type PlayedStage } from '../../support/byo/played.ts';
-import { type ByoStage, isReady, LONG_MS } from '../../support/byo/stage.ts';
+import { type ByoStage, LONG_MS } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { K8sObject } from '../../support/k8s.ts';
+import { isReady } from '../../support/market.ts';
 
 const info = inject('cluster');
 const LIMIT = 3;

@@ -7,9 +7,9 @@ import { execOk } from '../../cluster/exec.ts';
 import { Effects, startEffectProxy } from '../../support/byo/effects.ts';
 import type { EngineName } from '../../support/byo/parts.ts';
 import { openPlayedStage, type PlayedStage } from '../../support/byo/played.ts';
-import { type ByoStage, isReady, LONG_MS } from '../../support/byo/stage.ts';
+import { type ByoStage, LONG_MS } from '../../support/byo/stage.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
-import { requestPass, skillMd } from '../../support/market.ts';
+import { isReady, requestPass, skillMd } from '../../support/market.ts';
 import { clusterOf, type OperatorAccount, withCluster } from '../../support/operator-account.ts';
 
 const info = inject('cluster');

@@ -186,10 +186,3 @@ export async function openByoStage(info: ClusterInfo, node: NodeInfo, options: B
   const all = stack.move();
   return new ByoStage(operator, parts, () => all.disposeAsync());
 }
-
-/** The Skill is Ready for its spec as it stands. */
-export const isReady = ({ metadata, status }: K8sObject): boolean =>
-  status?.observedGeneration === metadata.generation &&
-  (status?.conditions ?? []).some(
-    (one: { type: string; status: string }) => one.type === 'Ready' && one.status === 'True',
-  );
