@@ -4,7 +4,7 @@ import { type ByoStage, LONG_MS, openByoStage } from '../../support/byo/stage.ts
 import { eventually } from '../../support/eventually.ts';
 import { condition, type K8sObject } from '../../support/k8s.ts';
 import { isReady, skillMd } from '../../support/market.ts';
-import { Effects } from './effects.ts';
+import { AuditedEffects } from './effects.ts';
 
 const { node, ...info } = inject('cluster');
 const ENGINES: readonly EngineName[] = ['e2b', 'cubesandbox'];
@@ -15,11 +15,11 @@ const STEP = 8;
 describe.skipIf(!node)('an operator that is killed', () => {
   if (!node) return;
   let stage: ByoStage;
-  let effects: Effects;
+  let effects: AuditedEffects;
   beforeAll(async () => {
     stage = await openByoStage(info, node);
-    effects = new Effects(info, stage.operator.account.namespace);
-    stage.onEngineWrite(() => effects.add());
+    effects = new AuditedEffects(info, stage.operator.account.namespace);
+    stage.onEngineWrite(() => void effects.add('engine'));
   });
   afterAll(async () => {
     effects?.close();
@@ -69,7 +69,7 @@ describe.skipIf(!node)('an operator that is killed', () => {
         { timeoutMs: LONG_MS, what: `edition ${count}`, intervalMs: 200 },
       );
       await Promise.race([dead.promise, settled.catch(() => undefined)]);
-      effects.after(Number.POSITIVE_INFINITY, () => undefined);
+      effects.rest();
       if (!stage.operator.isRunning) await stage.operator.start();
       await settled;
       for (const engine of ENGINES) {

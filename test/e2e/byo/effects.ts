@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
+import { Effects } from '../../support/byo/effects.ts';
 import type { ClusterInfo } from '../../support/cluster-info.ts';
 
 /** Looks this often at what the API server has written down. */
@@ -14,37 +15,23 @@ interface AuditLine {
   responseStatus?: { code?: number };
 }
 
-/** Counts what the operator does outside its process: writes to the API, and whatever a test reports with `add`. */
-export class Effects {
+/** Counts what the operator writes to the API, by the audit log, and whatever a test reports with `add`. */
+export class AuditedEffects extends Effects {
   readonly #file: number;
   readonly #user: string;
   readonly #timer: NodeJS.Timeout;
   #offset = 0;
   #rest = '';
-  #left = Number.POSITIVE_INFINITY;
-  #act: () => void = () => undefined;
 
   constructor(info: ClusterInfo, operatorNamespace: string) {
+    super();
     if (info.auditLog === undefined) throw new Error('the API server of this run is not ours: it has no audit log');
     this.#file = openSync(info.auditLog, 'r');
     this.#user = `system:serviceaccount:${operatorNamespace}:skill-operator`;
     this.#read();
     this.#timer = setInterval(() => {
-      for (let writes = this.#read(); writes > 0; writes--) this.add();
+      for (let writes = this.#read(); writes > 0; writes--) this.add('write');
     }, LOOK_MS);
-  }
-
-  /** One more effect. */
-  add(): void {
-    this.#left--;
-    if (this.#left !== 0) return;
-    this.#act();
-  }
-
-  /** Calls `act` once, after that many effects from now on. */
-  after(count: number, act: () => void): void {
-    this.#left = count;
-    this.#act = act;
   }
 
   close(): void {
