@@ -1,17 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type ByoStage, LONG_MS, openByoStage } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
-import { condition, type K8sObject } from '../../support/k8s.ts';
+import { condition } from '../../support/k8s.ts';
 import { isReady } from '../../support/market.ts';
 
 const { node, ...info } = inject('cluster');
-
-/** The Job has its verdict; the count of pods in its status follows a moment later. */
-const isOver = ({ status }: K8sObject): boolean =>
-  (status?.conditions ?? []).some(
-    ({ type, status: is }: { type: string; status: string }) =>
-      is === 'True' && ['SuccessCriteriaMet', 'FailureTarget', 'Complete', 'Failed'].includes(type),
-  );
 
 describe.skipIf(!node)('builds at once', () => {
   if (!node) return;
@@ -31,8 +24,7 @@ describe.skipIf(!node)('builds at once', () => {
     let queued = false;
     await eventually(
       async () => {
-        const jobs = await stage.jobs();
-        most = Math.max(most, jobs.filter((job) => !isOver(job)).length);
+        most = Math.max(most, await stage.unfinishedJobs());
         const skills = await Promise.all(names.map((name) => stage.k8s.get(stage.operator.skill(`turns.p.${name}`))));
         queued ||= skills.some((one) => one && condition(one, 'Ready')?.reason === 'BuildQueued');
         return skills.every((one) => one && isReady(one));

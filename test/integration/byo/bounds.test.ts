@@ -2,16 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { openPlayedStage, type PlayedStage } from '../../support/byo/played.ts';
 import { type ByoStage, LONG_MS } from '../../support/byo/stage.ts';
 import { eventually } from '../../support/eventually.ts';
-import type { K8sObject } from '../../support/k8s.ts';
 import { isReady } from '../../support/market.ts';
 
 const info = inject('cluster');
 const LIMIT = 3;
 const SKILLS = 30;
 const SLOW = { timeout: 10 * 60_000 };
-
-const hasVerdict = ({ status }: K8sObject): boolean =>
-  (status?.conditions ?? []).some(({ status: is }: { status: string }) => is === 'True');
 
 /** The bounds of the settings, on everything real but the engines, the kubelet and Kaniko. */
 describe('an installation with bounds', () => {
@@ -32,8 +28,7 @@ describe('an installation with bounds', () => {
     let most = 0;
     await eventually(
       async () => {
-        const jobs = await stage.jobs();
-        most = Math.max(most, jobs.filter((job) => !hasVerdict(job)).length);
+        most = Math.max(most, await stage.unfinishedJobs());
         const all = await Promise.all(names.map((name) => stage.k8s.get(stage.operator.skill(`many.p.${name}`))));
         return all.every((one) => one && isReady(one));
       },
@@ -53,10 +48,7 @@ describe('an installation with bounds', () => {
     const [entry] = await stage.ledger();
     expect(entry).toMatchObject({ skill, templateID: served.templateID, image: served.image });
     expect(await stage.hasImage(served.image)).toBe(true);
-    const events = await stage.k8s.list({
-      ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event', namespace: stage.operator.namespace },
-    });
-    expect(events).toContainEqual(expect.objectContaining({ reason: 'RemovalPending', type: 'Warning' }));
+    expect(await stage.events()).toContainEqual(expect.objectContaining({ reason: 'RemovalPending', type: 'Warning' }));
     stage.e2b.use(served.templateID, undefined);
     // A new process reads the ledger and works it off.
     await stage.operator.restart();

@@ -233,10 +233,7 @@ describe('an operator that is killed', () => {
     await stage.market('moves', edition('e2b', 'moves', 0));
     await stage.bare.waitFor(ref, isSettled(0), { timeoutMs: LONG_MS });
     expect(changed).toBe(true);
-    const events = await stage.bare.list({
-      ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event', namespace: stage.operator.namespace },
-    });
-    expect(events.filter(({ reason }) => reason === 'Conflict')).toEqual([]);
+    expect((await stage.events()).filter(({ reason }) => reason === 'Conflict')).toEqual([]);
   });
 
   test('forgets neither new content nor a wish for a rebuild when its first write fails', SLOW, async () => {

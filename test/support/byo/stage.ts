@@ -6,7 +6,7 @@ import { stringify } from 'yaml';
 import type { SeenRequest } from '../../contract/engine/stubs/server.ts';
 import type { ClusterInfo, NodeInfo } from '../cluster-info.ts';
 import type { TestFile } from '../git.ts';
-import type { K8s, K8sObject, Ref } from '../k8s.ts';
+import { condition, type K8s, type K8sObject, type Ref } from '../k8s.ts';
 import { applySource, marketplace, newRepository, requestPass, skillMd } from '../market.ts';
 import { type Operator, startOperator } from '../operator.ts';
 import { listObjects } from '../s3.ts';
@@ -14,6 +14,9 @@ import { type ByoOptions, type ByoParts, type EngineName, KEYS, openParts, setti
 
 /** Builds, pulls and polls of one BYO version on a busy machine. */
 export const LONG_MS = 120_000;
+
+const VERDICTS = ['SuccessCriteriaMet', 'FailureTarget', 'Complete', 'Failed'];
+const hasVerdict = (job: K8sObject): boolean => VERDICTS.some((type) => condition(job, type)?.status === 'True');
 
 /** An operator that builds on the node, the engines' stubs, and hands on everything that a version leaves behind. */
 export class ByoStage implements AsyncDisposable {
@@ -149,6 +152,17 @@ export class ByoStage implements AsyncDisposable {
     return jobs.filter(
       ({ metadata }) => skill === undefined || metadata.annotations?.['skills.tfrobot.io/skill'] === annotation,
     );
+  }
+
+  /** Number of Jobs without a verdict; the count of pods in their status follows a moment later. */
+  async unfinishedJobs(): Promise<number> {
+    return (await this.jobs()).filter((job) => !hasVerdict(job)).length;
+  }
+
+  /** All events about the Skills and sources of this stage. */
+  async events(): Promise<K8sObject[]> {
+    const { k8s, namespace } = this.operator;
+    return await k8s.list({ apiVersion: 'events.k8s.io/v1', kind: 'Event', namespace });
   }
 
   job(name: string): Ref {
