@@ -48,8 +48,6 @@ class PlayedNode implements AsyncDisposable {
   readonly #ended = new Set<string>();
   readonly #end = new AbortController();
   readonly #running: Promise<void>;
-  /** False: pods stay as they are, as on a node that has no room. */
-  takes = true;
 
   constructor(k8s: K8s, namespace: string, registry: TestRegistry) {
     this.#k8s = k8s;
@@ -60,7 +58,7 @@ class PlayedNode implements AsyncDisposable {
 
   async #run(): Promise<void> {
     while (!this.#end.signal.aborted) {
-      const pods = this.takes ? await this.#pods().catch(() => []) : [];
+      const pods = await this.#pods().catch(() => []);
       // A pod that goes meanwhile is nobody's loss.
       for (const pod of pods) await this.#play(pod).catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
@@ -97,10 +95,9 @@ class PlayedNode implements AsyncDisposable {
   }
 }
 
-/** A stage without a node, and what plays it. */
+/** A stage whose node is played. */
 export interface PlayedStage extends AsyncDisposable {
   stage: ByoStage;
-  node: PlayedNode;
 }
 
 /** Opens a stage on a cluster without a node. `front`: the address by which the operator calls the registry, given its own. */
@@ -122,7 +119,7 @@ export async function openPlayedStage(
   const build = { operatorImage: 'played', ...options.build };
   const stage = stack.use(await openByoStage(info, played, { ...options, build }));
   const k8s = stack.use(new K8s(info.kubeconfig));
-  const node = stack.use(new PlayedNode(k8s, stage.builds, registry));
+  stack.use(new PlayedNode(k8s, stage.builds, registry));
   const all = stack.move();
-  return { stage, node, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  return { stage, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
