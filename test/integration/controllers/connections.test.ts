@@ -5,23 +5,11 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
 import type { TestRepository } from '../../support/git.ts';
 import { applySource, marketplace, newRepository, waitReady } from '../../support/market.ts';
-import { type Operator, startOperator } from '../../support/operator.ts';
+import { startOperator } from '../../support/operator.ts';
 import { ForwardProxy } from '../../support/proxy.ts';
 
 const { git } = inject('cluster');
 const password = 'canary-proxy-password';
-
-async function started(env: Record<string, string>): Promise<Operator> {
-  const operator = await startOperator(inject('cluster'), { env });
-  onTestFinished(() => operator[Symbol.asyncDispose]());
-  return operator;
-}
-
-async function startProxy(options: Parameters<typeof ForwardProxy.start>[0] = {}): Promise<ForwardProxy> {
-  const proxy = await ForwardProxy.start(options);
-  onTestFinished(() => proxy[Symbol.asyncDispose]());
-  return proxy;
-}
 
 function authorityFile(): string {
   const dir = mkdtempSync(join(tmpdir(), 'authority-'));
@@ -33,8 +21,10 @@ function authorityFile(): string {
 const secureUrl = ({ name }: TestRepository) => `${git.httpsUrl}/${name}.git`;
 
 test('the proxy and the authorities of the operator count for Git; the proxy of a Secret goes before', async () => {
-  const [shared, own] = [await startProxy(), await startProxy({ username: 'robot', password })];
-  const operator = await started({ HTTPS_PROXY: shared.address, NODE_EXTRA_CA_CERTS: authorityFile() });
+  await using shared = await ForwardProxy.start();
+  await using own = await ForwardProxy.start({ username: 'robot', password });
+  const env = { HTTPS_PROXY: shared.address, NODE_EXTRA_CA_CERTS: authorityFile() };
+  await using operator = await startOperator(inject('cluster'), { env });
   const repository = await newRepository(operator);
   await repository.commit(marketplace({ docs: { pdf: {}, odt: {} } }));
   const source = await applySource(operator, 'shared', repository, {

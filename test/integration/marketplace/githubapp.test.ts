@@ -110,8 +110,7 @@ describe('a GitHub App', () => {
 
   test('goes through the proxy of the source, API and Git alike', async () => {
     const { api, remote, commit } = await world();
-    const proxy = await ForwardProxy.start({ username: 'u', password: 'proxy-pass-2' });
-    onTestFinished(() => proxy[Symbol.asyncDispose]());
+    await using proxy = await ForwardProxy.start({ username: 'u', password: 'proxy-pass-2' });
     const { source } = await newSource();
     const own = { address: proxy.address, username: 'u', password: 'proxy-pass-2' };
     expect((await source.resolve({ ...remote(), proxy: own }, {}, NEVER)).commit).toBe(commit);

@@ -1,4 +1,4 @@
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { ForwardProxy } from '../../support/proxy.ts';
 import { failure, NEVER, newRepository, newSource, processesWith, remoteAt } from './support.ts';
@@ -6,12 +6,6 @@ import { failure, NEVER, newRepository, newSource, processesWith, remoteAt } fro
 const git = () => inject('cluster').git;
 const PASSWORD = 'canary-proxy-pass/word';
 const credentials = { username: 'proxy-user', password: PASSWORD };
-
-async function startProxy(options: Parameters<typeof ForwardProxy.start>[0] = {}): Promise<ForwardProxy> {
-  const proxy = await ForwardProxy.start(options);
-  onTestFinished(() => proxy[Symbol.asyncDispose]());
-  return proxy;
-}
 
 async function seeded() {
   const repository = await newRepository();
@@ -21,7 +15,7 @@ async function seeded() {
 describe('a proxy', () => {
   test('of a Secret carries https in a tunnel and http as it is, with its credentials', async () => {
     const { repository, commit } = await seeded();
-    const proxy = await startProxy(credentials);
+    await using proxy = await ForwardProxy.start(credentials);
     const own = { address: proxy.address, ...credentials };
     const { source } = await newSource();
     const secure = { ...remoteAt(git().httpsUrl, repository, { caCert: git().caCert }), proxy: own };
@@ -38,7 +32,7 @@ describe('a proxy', () => {
 
   test('of the process counts where no Secret names one, unless NO_PROXY takes the host out', async () => {
     const { repository, commit } = await seeded();
-    const proxy = await startProxy(credentials);
+    await using proxy = await ForwardProxy.start(credentials);
     const https = proxy.address.replace('://', `://proxy-user:${encodeURIComponent(PASSWORD)}@`);
     const remote = remoteAt(git().httpsUrl, repository, { caCert: git().caCert });
     const through = await newSource({}, { proxies: { https } });
@@ -51,8 +45,9 @@ describe('a proxy', () => {
 
   test('that refuses, or is not there, is told apart from the Git server', async () => {
     const { repository } = await seeded();
-    const [asking, strict] = [await startProxy(credentials), await startProxy({ answer: 403 })];
-    const lame = await startProxy({ answer: 502 });
+    await using asking = await ForwardProxy.start(credentials);
+    await using strict = await ForwardProxy.start({ answer: 403 });
+    await using lame = await ForwardProxy.start({ answer: 502 });
     const { source } = await newSource();
     const attempt = (base: string, own: { address: string; username?: string; password?: string }) =>
       failure(source.resolve({ ...remoteAt(base, repository, { caCert: git().caCert }), proxy: own }, {}, NEVER));
@@ -81,7 +76,7 @@ describe('a proxy', () => {
   });
 
   test('keeps its password out of every command line', async () => {
-    const proxy = await startProxy(credentials);
+    await using proxy = await ForwardProxy.start(credentials);
     const { source } = await newSource();
     const url = new URL(`/silent/proxied-${process.pid}.git`, git().httpUrl).href;
     const work = failure(
