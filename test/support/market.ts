@@ -74,6 +74,16 @@ export async function applySource(
   return operator.source(name);
 }
 
+/** Makes a Secret beside the objects of the test. */
+export async function applySecret(
+  { k8s, namespace }: Operator,
+  name: string,
+  stringData: Record<string, string>,
+  annotations: Record<string, string> = {},
+): Promise<void> {
+  await k8s.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace, annotations }, stringData });
+}
+
 /** True when the status describes the spec as it stands. */
 export const isObserved = ({ metadata, status }: K8sObject): boolean =>
   status?.observedGeneration === metadata.generation;

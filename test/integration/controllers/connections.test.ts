@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
 import type { TestRepository } from '../../support/git.ts';
-import { applySource, marketplace, newRepository, waitReady } from '../../support/market.ts';
+import { applySecret, applySource, marketplace, newRepository, waitReady } from '../../support/market.ts';
 import { startOperator } from '../../support/operator.ts';
 import { ForwardProxy } from '../../support/proxy.ts';
 
@@ -36,12 +36,7 @@ test('the proxy and the authorities of the operator count for Git; the proxy of 
   expect(new Set(shared.requests)).toEqual(new Set([tunnel]));
   const before = shared.requests.length;
 
-  await operator.k8s.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'proxy', namespace: operator.namespace },
-    stringData: { address: own.address, username: 'robot', password },
-  });
+  await applySecret(operator, 'proxy', { address: own.address, username: 'robot', password });
   await operator.k8s.apply({
     apiVersion: API_VERSION,
     kind: 'Skill',

@@ -3,7 +3,15 @@ import { expect, inject, test } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
 import { eventually } from '../../support/eventually.ts';
 import { condition } from '../../support/k8s.ts';
-import { applySource, marketplace, newRepository, requestPass, waitNotReady, waitReady } from '../../support/market.ts';
+import {
+  applySecret,
+  applySource,
+  marketplace,
+  newRepository,
+  requestPass,
+  waitNotReady,
+  waitReady,
+} from '../../support/market.ts';
 import { useOperator } from './harness.ts';
 
 const { git } = inject('cluster');
@@ -16,18 +24,10 @@ const requests = (part: string): number =>
     .split('\n')
     .filter((line) => line.includes(part)).length;
 
-const applySecret = (name: string, stringData: Record<string, string>) =>
-  harness.operator.k8s.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace: harness.operator.namespace },
-    stringData,
-  });
-
 test('a host that asks to slow down is left alone by everybody who comes with the same Secret', async () => {
   const { operator } = harness;
   const repository = await newRepository(operator);
-  await applySecret('limited', { username: 'tester', password: 'limited-pass-1' });
+  await applySecret(operator, 'limited', { username: 'tester', password: 'limited-pass-1' });
   const limited = (name: string) =>
     applySource(operator, name, repository, {
       git: { url: `${origin}/status/429/${operator.namespace}-${name}.git` },
@@ -68,7 +68,7 @@ test('a host that never answers takes one worker, however many sources and Skill
   );
   await eventually(() => requests(`silent/${namespace}-dead`) > 0, { what: 'a visit to the dead host' });
   // Another port is another host.
-  await applySecret('authority', { 'ca.crt': git.caCert });
+  await applySecret(operator, 'authority', { 'ca.crt': git.caCert });
   const alive = await applySource(operator, 'alive', repository, {
     git: { url: `${git.httpsUrl}/${repository.name}.git` },
     secretRef: { name: 'authority' },

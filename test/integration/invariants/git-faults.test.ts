@@ -2,7 +2,7 @@ import { describe, expect, inject, test } from 'vitest';
 import { ANNOTATIONS } from '../../../src/api/labels.ts';
 import { REASONS } from '../../../src/base/reasons.ts';
 import { condition } from '../../support/k8s.ts';
-import { applySource, requestPass, waitNotReady, waitReady } from '../../support/market.ts';
+import { applySecret, applySource, requestPass, waitNotReady, waitReady } from '../../support/market.ts';
 import { gitFaults } from './git-fault-table.ts';
 import { GitWorld, otherHostKey, unique } from './git-world.ts';
 import { gitRequests, listSkills } from './support.ts';
@@ -56,12 +56,7 @@ describe('what was wrong outside is put right outside, and the next request find
       include: ['docs/pdf'],
     });
     await waitNotReady(world.operator.k8s, ref, 'SecretNotFound');
-    await world.operator.k8s.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace: world.operator.namespace },
-      stringData: { 'ca.crt': git.caCert },
-    });
+    await applySecret(world.operator, name, { 'ca.crt': git.caCert });
     await requestPass(world.operator.k8s, ref);
     await waitReady(world.operator.k8s, ref);
     await world.operator.k8s.delete(ref);

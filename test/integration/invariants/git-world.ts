@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, inject } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
 import type { TestRepository } from '../../support/git.ts';
 import type { Ref } from '../../support/k8s.ts';
-import { marketplace, newRepository } from '../../support/market.ts';
+import { applySecret, marketplace, newRepository } from '../../support/market.ts';
 import { type Operator, startOperator } from '../../support/operator.ts';
 
 /** `http://127.0.0.1:<port>` of the Git server, where the paths are that answer wrongly. */
@@ -51,11 +51,9 @@ export class GitWorld {
   }
 
   /** Stores a Secret and returns its name. */
-  async secret(values: Record<string, string>, annotations: Record<string, string> = {}): Promise<string> {
-    const { k8s, namespace } = this.operator;
+  async secret(values: Record<string, string>, annotations?: Record<string, string>): Promise<string> {
     const name = unique('secret');
-    const metadata = { name, namespace, annotations };
-    await k8s.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: values });
+    await applySecret(this.operator, name, values, annotations);
     return name;
   }
 

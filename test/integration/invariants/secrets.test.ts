@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
 import { eventually } from '../../support/eventually.ts';
 import { condition, type Ref } from '../../support/k8s.ts';
-import { applySource, marketplace, newRepository, skillMd, waitReady } from '../../support/market.ts';
+import { applySecret, applySource, marketplace, newRepository, skillMd, waitReady } from '../../support/market.ts';
 import { type Operator, startOperator } from '../../support/operator.ts';
 import { listObjects, readObject } from '../../support/s3.ts';
 import { listSkills } from './support.ts';
@@ -81,7 +81,7 @@ async function sourceWith(
   spec: Record<string, unknown> = {},
 ): Promise<Ref> {
   const { namespace } = operator;
-  await operator.k8s.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData: values });
+  await applySecret(operator, name, values);
   await operator.k8s.apply({
     apiVersion: API_VERSION,
     kind: 'MarketplaceSource',
@@ -104,9 +104,7 @@ test('secret values appear nowhere: log, events, objects, metrics, bucket, disk,
     keep(name, value);
   }
   const basic = () => ({ username: 'bot', password: keep(`password-${CANARIES.size}`, `${canary('pw"\\')} ü/+?`) });
-  const proxy = { address: 'http://127.0.0.1:9', username: 'bot', password: keep('proxy') };
-  const metadata = { name: 'proxy', namespace: operator.namespace };
-  await operator.k8s.apply({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: proxy });
+  await applySecret(operator, 'proxy', { address: 'http://127.0.0.1:9', username: 'bot', password: keep('proxy') });
   const refs = await Promise.all([
     sourceWith('good', privateUrl, { username: git.username, password: git.password }),
     sourceWith('good-bearer', privateUrl, { bearerToken: git.bearerToken }, { include: ['x/*'] }),

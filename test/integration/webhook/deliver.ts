@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { applySecret } from '../../support/market.ts';
 import type { Operator } from '../../support/operator.ts';
 
 /** The token of all tests of this folder. */
@@ -36,10 +37,4 @@ export async function deliver(url: string, key: string, body: string, headers: R
 }
 
 /** Makes the Secret of spec.webhook. */
-export const applyToken = (operator: Operator, name: string, token = TOKEN) =>
-  operator.k8s.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace: operator.namespace },
-    stringData: { token },
-  });
+export const applyToken = (operator: Operator, name: string, token = TOKEN) => applySecret(operator, name, { token });
