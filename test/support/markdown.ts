@@ -29,8 +29,24 @@ export function pages(): Page[] {
   return [...atRoot, ...below].sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 }
 
+const isTranslation = ({ path }: Page): boolean => path.endsWith('.zh-CN.md');
+
+/** The pages that are a translation of another. */
+export const translations = (): Page[] => pages().filter(isTranslation);
+
+/** The other pages; a translation shows the same blocks, which a test of its own compares. */
+export const originals = (): Page[] => pages().filter((one) => !isTranslation(one));
+
 /** One page by its path. */
 export const page = (path: string): Page => ({ path, text: readFileSync(join(ROOT, path), 'utf8') });
+
+const FENCED = /^ *```[\s\S]*?^ *```$/gm;
+
+/** The fenced code blocks of a page as they stand there. */
+export const fenced = ({ text }: Pick<Page, 'text'>): string[] => [...text.matchAll(FENCED)].map(([block]) => block);
+
+/** The text of a page without them. */
+export const prose = ({ text }: Pick<Page, 'text'>): string => text.replaceAll(FENCED, '');
 
 /** Content of the fenced code blocks of that language, without their indent. */
 export function blocks({ text }: Pick<Page, 'text'>, language: string): string[] {
@@ -67,8 +83,8 @@ export function commands(of: Page): string[] {
 }
 
 /** The headings of a page with their levels, code blocks left out. */
-export const headings = ({ text }: Pick<Page, 'text'>): { level: number; title: string }[] =>
-  [...text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/^(#+) (.*)$/gm)].map(([, marks = '', title = '']) => ({
+export const headings = (of: Pick<Page, 'text'>): { level: number; title: string }[] =>
+  [...prose(of).matchAll(/^(#+) (.*)$/gm)].map(([, marks = '', title = '']) => ({
     level: marks.length,
     title,
   }));

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
-import { examples, pages, ROOT } from '../../support/markdown.ts';
+import { examples, originals, ROOT } from '../../support/markdown.ts';
 import { spawnProgram } from '../cli/helpers.ts';
 
-// A translation shows the same blocks, which a test of its own compares.
-const skillctl = pages()
-  .filter(({ path }) => !path.endsWith('.zh-CN.md'))
+const skillctl = originals()
   .flatMap(examples)
   .filter(({ command }) => command.startsWith('npm run -s skillctl -- '));
 

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { API_VERSION } from '../../../src/api/labels.ts';
 import { K8s, type K8sObject, parseObjects } from '../../support/k8s.ts';
-import { blocks, pages } from '../../support/markdown.ts';
+import { blocks, originals } from '../../support/markdown.ts';
 import { installCrds } from '../../support/operator-account.ts';
 
-/** Every Kubernetes object that a page shows; a block without a kind is another file, and a translation shows the same ones. */
-const originals = pages().filter(({ path }) => !path.endsWith('.zh-CN.md'));
-const shown = originals.flatMap(({ path, text }) =>
+/** Every Kubernetes object that a page shows; a block without a kind is another file. */
+const shown = originals().flatMap(({ path, text }) =>
   blocks({ text }, 'yaml')
     .flatMap(parseObjects)
     .filter((object) => object.kind !== undefined)

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { CHART, HELM_COMPILE_MS, Helm, MINIMAL, type Values } from '../../support/helm.ts';
-import { blocks, page, pages } from '../../support/markdown.ts';
+import { blocks, originals, page, pages } from '../../support/markdown.ts';
 
 const read = (name: string): unknown => parse(readFileSync(join(CHART, name), 'utf8'));
 const VALUES = new Set(Object.keys(read('values.yaml') as object));
@@ -57,14 +57,12 @@ test.each(values)('the chart takes $keys of $path', async ({ content }) => {
 });
 
 /** `helm install` and `helm upgrade` of this chart, as the pages print them, on one line. */
-const releases = pages()
-  .filter(({ path }) => !path.endsWith('.zh-CN.md'))
-  .flatMap((of) =>
-    blocks(of, 'sh')
-      .flatMap((block) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
-      .filter((line) => /^helm (install|upgrade) \S+ charts\//.test(line))
-      .map((line) => ({ path: of.path, line })),
-  );
+const releases = originals().flatMap((of) =>
+  blocks(of, 'sh')
+    .flatMap((block) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
+    .filter((line) => /^helm (install|upgrade) \S+ charts\//.test(line))
+    .map((line) => ({ path: of.path, line })),
+);
 
 /** values.yaml of a page is the one that the installation guide writes. */
 const [GUIDE_VALUES = ''] = blocks(page('docs/guides/install.md'), 'yaml');

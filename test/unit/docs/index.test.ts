@@ -1,14 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { commands, headings, type Page, page, pages, ROOT } from '../../support/markdown.ts';
-
-const all = pages();
+import { commands, fenced, headings, type Page, page, pages, ROOT, translations } from '../../support/markdown.ts';
 
 describe('the index of the documentation', () => {
   test('leads to every page below docs/', () => {
     const linked = new Set([...page('docs/README.md').text.matchAll(/\]\(([^)#\s]+)\)/g)].map(([, link]) => link));
-    const wanted = all
+    const wanted = pages()
       .map(({ path }) => path)
       .filter((path) => path.startsWith('docs/') && path !== 'docs/README.md')
       .map((path) => path.slice('docs/'.length))
@@ -19,12 +17,9 @@ describe('the index of the documentation', () => {
 });
 
 /** Code blocks with their language, without lines that only comment. */
-const code = ({ text }: Page): string[] =>
-  [...text.matchAll(/^ *```[\s\S]*?^ *```$/gm)].map(([block]) => block.replaceAll(/\s+# .*$/gm, ''));
+const code = (of: Page): string[] => fenced(of).map((block) => block.replaceAll(/\s+# .*$/gm, ''));
 
-const translations = all.filter(({ path }) => path.endsWith('.zh-CN.md'));
-
-describe.each(translations)('$path', (translation) => {
+describe.each(translations())('$path', (translation) => {
   const original = page(translation.path.replace('.zh-CN.md', '.md'));
 
   test('has the headings of the English page', () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { summarise } from '../../../scripts/lib/summary.ts';
 import { REASONS } from '../../../src/base/reasons.ts';
 import { HEADER } from '../../bench/rows.ts';
-import { anchor, commands, examples, headings, type Page, page, pages, ROOT } from '../../support/markdown.ts';
+import { anchor, commands, examples, headings, type Page, page, pages, prose, ROOT } from '../../support/markdown.ts';
 
 const all = pages();
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -31,16 +31,15 @@ describe('the pages', () => {
   });
 
   test('have tables whose rows have as many cells as their head', () => {
-    const crooked = all.flatMap(({ path, text }) => {
-      const prose = text.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
-      return [...prose.matchAll(/(?:^ *\|.*\n?)+/gm)].flatMap(([table]) => {
+    const crooked = all.flatMap((of) =>
+      [...prose(of).matchAll(/(?:^ *\|.*\n?)+/gm)].flatMap(([table]) => {
         const rows = table.trimEnd().split('\n');
         // A bar splits cells inside of code, too, unless it is escaped.
         const cells = rows.map((row) => row.replaceAll('\\|', '').split('|').length);
         const ruled = /^ *\|(?: *:?-+:? *\|)+$/.test(rows[1] ?? '');
-        return ruled && new Set(cells).size === 1 ? [] : [`${path}: ${rows[0]}`];
-      });
-    });
+        return ruled && new Set(cells).size === 1 ? [] : [`${of.path}: ${rows[0]}`];
+      }),
+    );
     expect(crooked).toEqual([]);
   });
 
